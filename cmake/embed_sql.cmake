@@ -18,10 +18,11 @@ function(idem_embed_sql target store folder)
   target_sources(${target} PRIVATE ${generated})
 endfunction()
 
-# Makes `idem::postgres::function_set()` of a target from schema/postgres/functions, in the order of
-# the files' names, with a checksum over all of them.
-function(idem_embed_functions target)
-  file(GLOB files CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/schema/postgres/functions/*.sql)
+# Makes `idem::STORE::function_set()` of a target from schema/STORE/functions, in the order of the
+# files' names, with a checksum over all of them.
+function(idem_embed_functions target store)
+  set(IDEM_SQL_STORE ${store})
+  file(GLOB files CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/schema/${store}/functions/*.sql)
   list(SORT files)
   set(IDEM_FUNCTION_FILES "")
   set(all "")
@@ -38,9 +39,10 @@ function(idem_embed_functions target)
   target_sources(${target} PRIVATE ${generated})
 endfunction()
 
-# Makes `idem::redis::texts()` of a target from the Lua files of schema/redis.
-function(idem_embed_lua target)
-  file(GLOB files CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/schema/redis/*.lua)
+# Makes `idem::STORE::texts()` of a target from the Lua files of schema/STORE.
+function(idem_embed_lua target store)
+  set(IDEM_LUA_STORE ${store})
+  file(GLOB files CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/schema/${store}/*.lua)
   list(SORT files)
   set(IDEM_LUA_ENTRIES "")
   foreach(file ${files})

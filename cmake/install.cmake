@@ -13,6 +13,7 @@ install(CODE "
 install(DIRECTORY include/idem DESTINATION ${CMAKE_INSTALL_INCLUDEDIR} FILES_MATCHING PATTERN "*.hpp"
   PATTERN assert.hpp EXCLUDE PATTERN crash_point.hpp EXCLUDE)
 
+list(JOIN idem_stores " " IDEM_STORES)
 set(package_dir ${CMAKE_INSTALL_LIBDIR}/cmake/idem)
 configure_package_config_file(cmake/idem-config.cmake.in ${CMAKE_BINARY_DIR}/idem-config.cmake
   INSTALL_DESTINATION ${package_dir}
@@ -31,9 +32,12 @@ function(idem_pkg_config pc_name pc_description pc_requires pc_libs)
 endfunction()
 idem_pkg_config(idem-core "Makes a retried API call have exactly one effect" "libcrypto fmt"
   "-L\${libdir} -lidem -pthread")
-idem_pkg_config(idem-sqlite "Idem's store in SQLite" "idem-core sqlite3" "-Wl,--undefined=idem_kind_sqlite")
-idem_pkg_config(idem-postgres "Idem's store in PostgreSQL" "idem-core libpq" "-Wl,--undefined=idem_kind_postgres")
-idem_pkg_config(idem-redis "Idem's store in Redis" "idem-core libssl" "-Wl,--undefined=idem_kind_redis")
 idem_pkg_config(idem-webhook "Idem's webhooks" "idem-core libcurl" "")
-idem_pkg_config(idem "Idem with all of its stores" "idem-core libssl libpq sqlite3 libcurl"
-  "-Wl,--undefined=idem_kind_sqlite -Wl,--undefined=idem_kind_postgres -Wl,--undefined=idem_kind_redis")
+foreach(store IN LISTS idem_stores)
+  idem_pkg_config(idem-${store} "Idem's store in ${idem_title_of_${store}}"
+    "idem-core ${idem_modules_of_${store}}" "-Wl,--undefined=idem_kind_${store} ${idem_flags_of_${store}}")
+endforeach()
+list(REMOVE_DUPLICATES idem_store_modules)
+list(JOIN idem_store_modules " " all_modules)
+list(JOIN idem_store_flags " " all_flags)
+idem_pkg_config(idem "Idem with all of its stores" "idem-core libcurl ${all_modules}" "${all_flags}")

@@ -26,6 +26,14 @@ std::string shown_store_url(const std::string& url);
 /// durable step is a network round trip (protocol.md §11).
 bool marks_dispatch_apart(const std::string& url);
 
+/// True for a store that commits a service's rows and messages together with its record
+/// (<idem/transaction.hpp>, <idem/outbox.hpp>).
+bool has_transactions(const std::string& url);
+/// Those stores, for people: "SQLite, PostgreSQL and MySQL".
+std::string stores_with_transactions();
+/// How the URL of each store is written, for people: "sqlite:PATH, ... or memory:".
+std::string store_url_forms();
+
 /// `url` with each relative path in it (the embedded store's file, files of certificates and
 /// passwords) resolved against `folder`, which is absolute. Returns a URL that check_store_url()
 /// refuses unchanged.
@@ -84,11 +92,12 @@ struct OpenOptions {
 };
 
 /// Opens a store by URL: `memory:`, which keeps nothing; `sqlite:PATH`, which makes a missing file;
-/// `postgres://...`, libpq's URI, which makes a missing schema `idem`; `redis://...`,
-/// `rediss://...`, `redis+cluster://...`, `redis+sentinel://...`; `hybrid:?truth=URL&fast=URL`.
+/// `postgres://...`, libpq's URI, which makes a missing schema `idem`; `mysql://...`, which makes
+/// missing tables; `redis://...`, `rediss://...`, `redis+cluster://...`, `redis+sentinel://...`;
+/// `dynamodb://...`; `hybrid:?truth=URL&fast=URL`.
 /// Blocks until the store is open. The error is a sentence for people that names the URL without a
 /// password; nothing was changed then. A program can open only the stores that it was linked with
-/// (CMake: idem::sqlite, idem::postgres, idem::redis; idem::idem is all of them).
+/// (CMake: idem::sqlite, idem::postgres and so on; idem::idem is all of them).
 [[nodiscard]] std::expected<std::unique_ptr<Store>, std::string> open_store(
     const std::string& url, const IdentitySettings& identity, const OpenOptions& options = {});
 

@@ -5,6 +5,7 @@
 
 #include <idem/job_limits.hpp>
 #include <idem/limits.hpp>
+#include <idem/open_store.hpp>
 
 namespace idem::admin {
 namespace {
@@ -52,9 +53,9 @@ Task<Found> find_records(Loop& loop, Store& store, JobSearch search) {
 Task<Found> find_messages(Loop& loop, Store& store, Offload& offload, JobSearch search) {
   Transactions* const transactions = store.transactions();
   if (transactions == nullptr) {
-    co_return std::unexpected(StoreError{StoreError::Code::refused,
-                                         "this store has no outbox; SQLite and PostgreSQL "
-                                         "have one"});
+    co_return std::unexpected(
+        StoreError{StoreError::Code::refused,
+                   "this store has no outbox; " + stores_with_transactions() + " have one"});
   }
   Matched matched;
   MessageFilter filter{.state = MessageState::dead,

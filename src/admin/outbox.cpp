@@ -8,6 +8,7 @@
 #include "core/naming/record_handle.hpp"
 
 #include <idem/limits.hpp>
+#include <idem/open_store.hpp>
 #include <idem/worker_limits.hpp>
 
 namespace idem::admin {
@@ -66,8 +67,9 @@ Task<std::optional<std::vector<MessageCount>>> OutboxApi::count() {
 
 Task<WireAnswer> OutboxApi::answer_to(http::ServerStream& client, const Caller& caller) {
   if (transactions_ == nullptr) {
-    co_return to_answer({.code = ProblemCode::not_found,
-                         .detail = "This store has no outbox. SQLite and PostgreSQL have one."});
+    co_return to_answer(
+        {.code = ProblemCode::not_found,
+         .detail = "This store has no outbox. " + stores_with_transactions() + " have one."});
   }
   const auto& head = client.head();
   const std::string target(head.origin_form);

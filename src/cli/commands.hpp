@@ -69,8 +69,9 @@ class SettingsSource;
 int run_gateway(const SettingsSource& source);
 
 /// The complaint about destinations for a store without an outbox.
-inline constexpr const char* no_outbox =
-    "destinations: this store has no outbox; SQLite and PostgreSQL have one";
+inline std::string no_outbox() {
+  return "destinations: this store has no outbox; " + stores_with_transactions() + " have one";
+}
 
 /// Runs sweeper, reaper, reconciler, relay and, if configured, the admin listener, without a
 /// gateway, until SIGTERM or SIGINT. The exit code.

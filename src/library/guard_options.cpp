@@ -1,5 +1,6 @@
 #include "library/guard_rules.hpp"
 #include "library/misuse.hpp"
+#include "store/known_kinds.hpp"
 
 #include <idem/store_wait.hpp>
 
@@ -66,8 +67,9 @@ Transactions& Guard::Rules::transactions_for(std::string_view what) const {
   auto* const transactions = parts_.store->transactions();
   if (transactions == nullptr) {
     library::misused(std::string(what) +
-                     ": this store has no transactions that could hold your rows; open a sqlite: "
-                     "or postgres:// store, or answer with a Response and no commit()");
+                     ": this store has no transactions that could hold your rows; open a " +
+                     listed(&KnownKind::has_transactions, scheme_of, " or ") +
+                     " store, or answer with a Response and no commit()");
   }
   return *transactions;
 }

@@ -5,85 +5,99 @@
 #include "library/hybrid_url.hpp"
 #include "library/misuse.hpp"
 #include "library/store_url.hpp"
+#include "store/known_kinds.hpp"
 #include "store/sealed_store.hpp"
-#include "store/store_kind.hpp"
 #include "store/stores.hpp"
 
 namespace idem {
 
-// Weak: their addresses are null where the program was linked without them.
-extern "C" {
-[[gnu::weak]] extern const StoreKind idem_kind_sqlite;
-[[gnu::weak]] extern const StoreKind idem_kind_postgres;
-[[gnu::weak]] extern const StoreKind idem_kind_redis;
-}
-
 inline namespace v0_1 {
 namespace {
 
-constexpr std::string_view sqlite = "sqlite:";
-
-struct Linked {
-  const char* component;  ///< Its name in CMake.
-  const StoreKind* kind;  ///< Null: not linked.
-};
-
-/// For a URL that check_store_url() accepts, or that it is about to ask, other than `memory:` and
-/// `hybrid:`.
-Linked kind_of(const std::string& url) {
-  if (is_postgres_url(url)) return {"idem::postgres", &idem_kind_postgres};
-  if (is_redis_url(url)) return {"idem::redis", &idem_kind_redis};
-  IDEM_ASSERT(url.starts_with(sqlite));
-  return {"idem::sqlite", &idem_kind_sqlite};
+/// For a URL that check_store_url() accepts, other than `memory:` and `hybrid:`.
+const StoreKind& linked_kind_of(const std::string& url) {
+  const KnownKind* const known = known_kind_of(url);
+  IDEM_ASSERT(known != nullptr && known->linked != nullptr);
+  return *known->linked;
 }
 
-std::expected<void, std::string> check_kind(const std::string& url) {
-  const auto [component, kind] = kind_of(url);
-  if (kind != nullptr) return kind->check(url);
-  return std::unexpected(std::string("this program was linked without ") + component +
+std::expected<void, std::string> check_kind(const KnownKind& known, const std::string& url) {
+  if (known.linked != nullptr) return known.linked->check(url);
+  return std::unexpected("this program was linked without idem::" + std::string(known.name) +
                          "; link it, or idem::idem, which is all of them");
+}
+
+/// "postgres://..."
+std::string begun(const KnownKind& kind) { return scheme_of(kind) + "..."; }
+
+std::string all_forms(const KnownKind& kind) {
+  std::string further;
+  for (const auto form : kind.forms.subspan(1)) {
+    further += (further.empty() ? "" : ", ") + std::string(form);
+  }
+  return usual_form(kind) + (further.empty() ? "" : " (" + further + ")");
+}
+
+std::expected<void, std::string> check_hybrid(const std::string& url) {
+  const auto parts = parse_hybrid_url(url);
+  if (!parts) return std::unexpected("hybrid: " + parts.error());
+  const KnownKind* const truth = known_kind_of(parts->truth);
+  const KnownKind* const fast = known_kind_of(parts->fast);
+  if (truth == nullptr || !truth->may_be_truth || fast == nullptr || !fast->may_be_fast) {
+    return std::unexpected("hybrid: its truth is a " +
+                           listed(&KnownKind::may_be_truth, begun, " or a ") + " and its fast a " +
+                           listed(&KnownKind::may_be_fast, begun, " or a "));
+  }
+  if (auto known = check_store_url(parts->truth); !known) return known;
+  return check_store_url(parts->fast);
 }
 
 }  // namespace
 
 std::string shown_store_url(const std::string& url) {
-  if (url == "memory:" || url.starts_with(sqlite)) return url;
+  const KnownKind* const known = known_kind_of(url);
+  if (url == "memory:" || (known != nullptr && known->is_path())) return url;
   const auto colon = url.find(':');
   if (colon == url.npos) return url;
   if (is_hybrid_url(url)) return "hybrid:?...";
   return url.substr(0, colon + 1) + (url.substr(colon).starts_with("://") ? "//..." : "");
 }
 
-bool marks_dispatch_apart(const std::string& url) { return is_redis_url(url); }
+bool marks_dispatch_apart(const std::string& url) {
+  const KnownKind* const known = known_kind_of(url);
+  return known != nullptr && known->marks_dispatch_apart;
+}
+
+bool has_transactions(const std::string& url) {
+  const KnownKind* const known = known_kind_of(url);
+  return known != nullptr && known->has_transactions;
+}
+
+std::string stores_with_transactions() {
+  return listed(&KnownKind::has_transactions, title_of, " and ");
+}
+
+std::string store_url_forms() {
+  return listed(nullptr, all_forms, ", ") + ", hybrid:?truth=URL&fast=URL or memory:";
+}
 
 std::expected<void, std::string> check_store_url(const std::string& url) {
   if (url == "memory:") return {};
   const auto wrong = [&](const std::string& sentence) {
     return std::unexpected("\"" + shown_store_url(url) + "\": " + sentence);
   };
-  if (url.starts_with(sqlite)) {
-    const auto why = why_no_store_path(std::string_view(url).substr(sqlite.size()));
+  if (is_hybrid_url(url)) return check_hybrid(url);
+  if (const KnownKind* const known = known_kind_of(url)) {
+    const auto why = known->is_path() ? why_no_store_path(path_of(*known, url)) : std::nullopt;
     if (why) return wrong(*why);
-  }
-  if (is_hybrid_url(url)) {
-    const auto parts = parse_hybrid_url(url);
-    if (!parts) return std::unexpected("hybrid: " + parts.error());
-    if (!is_postgres_url(parts->truth) || !is_redis_url(parts->fast)) {
-      return std::unexpected("hybrid: its truth is a postgres://... and its fast a redis://...");
-    }
-    if (const auto truth = check_store_url(parts->truth); !truth) return truth;
-    return check_store_url(parts->fast);
-  }
-  if (is_postgres_url(url) || is_redis_url(url) || url.starts_with(sqlite)) {
-    auto known = check_kind(url);
-    if (!known) known.error() = shown_store_url(url) + ": " + known.error();
-    return known;
+    auto checked = check_kind(*known, url);
+    if (!checked) checked.error() = shown_store_url(url) + ": " + checked.error();
+    return checked;
   }
   if (const auto meant = what_was_meant(url)) return wrong("is no URL of a store; " + *meant);
-  return std::unexpected("\"" + shown_store_url(url) +
-                         "\" is no store of this version; write sqlite:PATH, "
-                         "postgres://USER@HOST/DATABASE, redis://HOST, "
-                         "hybrid:?truth=URL&fast=URL or memory:");
+  return std::unexpected("\"" + shown_store_url(url) + "\" is no store of this version; write " +
+                         listed(nullptr, usual_form, ", ") +
+                         ", hybrid:?truth=URL&fast=URL or memory:");
 }
 
 namespace {
@@ -103,9 +117,9 @@ std::expected<std::unique_ptr<Store>, StoreError> open_known(const std::string& 
     const HybridUrl parts = parse_hybrid_url(url).value();
     auto truth = open_known(parts.truth, identity, options);
     if (!truth) return truth;
-    return kind_of(parts.fast).kind->open_before(std::move(*truth), parts.fast, options);
+    return linked_kind_of(parts.fast).open_before(std::move(*truth), parts.fast, options);
   }
-  return kind_of(url).kind->open(url, identity, options);
+  return linked_kind_of(url).open(url, identity, options);
 }
 
 /// For a service that does not look itself. A store that keeps nothing is new each time.
@@ -138,7 +152,7 @@ std::expected<OpenedStore, std::string> migrate_store(const std::string& url) {
   if (const auto known = check_store_url(url); !known) return std::unexpected(known.error());
   if (is_hybrid_url(url)) return migrate_store(parse_hybrid_url(url)->truth);
   if (url == "memory:") return OpenedStore{};
-  const StoreKind& kind = *kind_of(url).kind;
+  const StoreKind& kind = linked_kind_of(url);
   if (kind.migrate == nullptr) return OpenedStore{};  // It has no schema.
   auto migrated = kind.migrate(url);
   if (migrated) return std::move(*migrated);

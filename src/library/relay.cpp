@@ -4,6 +4,7 @@
 #include "library/foreign_calls.hpp"
 #include "library/misuse.hpp"
 #include "library/relay_queue.hpp"
+#include "store/known_kinds.hpp"
 #include "workers/failures.hpp"
 
 #include <idem/relay.hpp>
@@ -270,7 +271,8 @@ Relay::Relay(Store& store, LogSink log, std::vector<Destination> destinations,
              RelayOptions options) {
   Transactions* const transactions = store.transactions();
   if (transactions == nullptr) {
-    library::misused("Relay: this store has no outbox; open a sqlite: or postgres:// store");
+    library::misused("Relay: this store has no outbox; open a " +
+                     listed(&KnownKind::has_transactions, scheme_of, " or ") + " store");
   }
   log = library::log_or_stderr(std::move(log));
   for (std::size_t i = 0; i < destinations.size(); ++i) {

@@ -6,7 +6,6 @@
 #include <idem/open_store.hpp>
 
 #include <algorithm>
-#include <array>
 #include <cctype>
 #include <filesystem>
 
@@ -15,33 +14,19 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr std::string_view sqlite = "sqlite:";
-constexpr std::string_view postgres[] = {"postgres://", "postgresql://"};
-constexpr std::string_view redis[] = {"redis://",          "rediss://",
-                                      "redis+cluster://",  "rediss+cluster://",
-                                      "redis+sentinel://", "rediss+sentinel://"};
-
 std::string from(const std::string& folder, std::string_view path) {
   return (fs::path(folder) / path).lexically_normal().string();
 }
 
-/// libpq's parameters and our options that name files.
-constexpr std::array file_options{
-    std::string_view("sslrootcert"),   std::string_view("sslcert"),
-    std::string_view("sslkey"),        std::string_view("sslcrl"),
-    std::string_view("sslcrldir"),     std::string_view("passfile"),
-    std::string_view("password_file"), std::string_view("sentinel_password_file"),
-    std::string_view("ca_file"),       std::string_view("cert_file"),
-    std::string_view("key_file")};
-
 /// "system" is libpq's name for the machine's certificates; an engine's key has a colon.
-bool is_relative_file(std::string_view name, const std::string& value) {
-  return std::ranges::find(file_options, name) != file_options.end() && !value.empty() &&
+bool is_relative_file(const KnownKind& kind, std::string_view name, const std::string& value) {
+  return std::ranges::find(kind.files, name) != kind.files.end() && !value.empty() &&
          !value.starts_with('/') && value != "system" && value.find(':') == value.npos;
 }
 
 /// Of a `url` with percent-encoded NAME=VALUE pairs behind its question mark.
-std::string with_absolute_options(const std::string& url, const std::string& folder) {
+std::string with_absolute_options(const KnownKind& kind, const std::string& url,
+                                  const std::string& folder) {
   const auto mark = url.find('?');
   if (mark == url.npos) return url;
   std::string out = url.substr(0, mark + 1);
@@ -51,7 +36,7 @@ std::string with_absolute_options(const std::string& url, const std::string& fol
     const std::string name = url.substr(at, equals - at);
     const auto value = equals < end ? percent_decoded(url.substr(equals + 1, end - equals - 1))
                                     : std::optional<std::string>();
-    if (value && is_relative_file(name, *value)) {
+    if (value && is_relative_file(kind, name, *value)) {
       out += name + '=' + percent_encoded(from(folder, *value));
     } else {
       out += url.substr(at, end - at);
@@ -62,14 +47,19 @@ std::string with_absolute_options(const std::string& url, const std::string& fol
   return out;
 }
 
-}  // namespace
-
-bool is_postgres_url(std::string_view url) noexcept {
-  return std::ranges::any_of(postgres, [&](auto scheme) { return url.starts_with(scheme); });
+std::string form_to_write(const KnownKind& kind) {
+  std::string text = "write " + std::string(kind.forms.front());
+  if (kind.forms.size() == 1) return text + ", in small letters and with //";
+  for (const auto form : kind.forms.subspan(1)) {
+    text += (form == kind.forms.back() ? " or " : ", ") + std::string(form);
+  }
+  return text;
 }
 
-bool is_redis_url(std::string_view url) noexcept {
-  return std::ranges::any_of(redis, [&](auto scheme) { return url.starts_with(scheme); });
+}  // namespace
+
+std::string_view path_of(const KnownKind& kind, std::string_view url) noexcept {
+  return url.substr(kind.schemes.front().size());
 }
 
 std::optional<std::string> why_no_store_path(std::string_view path) {
@@ -102,12 +92,9 @@ std::optional<std::string> what_was_meant(std::string_view url) {
   std::ranges::transform(scheme, scheme.begin(), [](unsigned char c) { return std::tolower(c); });
   const bool is_in_small_letters = url.starts_with(scheme);
   if (scheme == "memory" || url == ":memory:") return "write memory:";
-  if (scheme == "postgres" || scheme == "postgresql") {
-    return "write postgres://USER@HOST/DATABASE, in small letters and with //";
-  }
-  if (scheme.starts_with("redis")) {
-    return "write redis://HOST, rediss://HOST, redis+cluster://HOST,HOST/ or "
-           "redis+sentinel://HOST,HOST/MASTER";
+  for (const KnownKind& kind : known_kinds()) {
+    const auto begins = [&](std::string_view mistaken) { return scheme.starts_with(mistaken); };
+    if (std::ranges::any_of(kind.mistaken, begins)) return form_to_write(kind);
   }
   if (!is_in_small_letters && scheme == "sqlite") return "write sqlite:PATH, in small letters";
   if (!is_in_small_letters && scheme == "hybrid") {
@@ -122,11 +109,11 @@ std::optional<std::string> what_was_meant(std::string_view url) {
 
 // Does not look at the disk: some files exist only under their absolute paths.
 std::string absolute_store_url(const std::string& url, const std::string& folder) {
-  if (url.starts_with(sqlite)) {
-    const auto path = std::string_view(url).substr(sqlite.size());
-    return why_no_store_path(path) ? url : std::string(sqlite) + from(folder, path);
+  if (const KnownKind* const known = known_kind_of(url)) {
+    if (!known->is_path()) return with_absolute_options(*known, url, folder);
+    const auto path = path_of(*known, url);
+    return why_no_store_path(path) ? url : scheme_of(*known) + from(folder, path);
   }
-  if (is_postgres_url(url) || is_redis_url(url)) return with_absolute_options(url, folder);
   if (!is_hybrid_url(url)) return url;
   const auto parts = parse_hybrid_url(url);
   if (!parts) return url;

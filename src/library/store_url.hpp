@@ -1,5 +1,7 @@
 #pragma once
 
+#include "store/known_kinds.hpp"
+
 #include <optional>
 #include <string>
 #include <string_view>
@@ -7,9 +9,8 @@
 /// The parts of a store's URL.
 namespace idem::inline v0_1 {
 
-/// By the scheme alone, so that a program without such a store links nothing of it.
-bool is_postgres_url(std::string_view url) noexcept;
-bool is_redis_url(std::string_view url) noexcept;
+/// What a kind whose URLs are paths has behind the scheme.
+std::string_view path_of(const KnownKind& kind, std::string_view url) noexcept;
 
 /// Why `path`, behind "sqlite:", does not name a file: a sentence with what to write. None: it
 /// does.

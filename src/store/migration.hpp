@@ -1,5 +1,6 @@
 #pragma once
 
+#include <span>
 #include <string_view>
 
 namespace idem {
@@ -10,6 +11,19 @@ struct Migration {
   int version;
   std::string_view name;
   std::string_view sql;
+};
+
+struct FunctionFile {
+  std::string_view name;
+  std::string_view sql;
+};
+
+/// All functions of a schema as this program needs them, from the folder `functions` of its folder
+/// in schema/. A store with such functions has them as its `function_set()`.
+struct FunctionSet {
+  std::span<const FunctionFile> files;  ///< In the order in which they are applied.
+  std::string_view checksum;            ///< Of all files; tells two sets apart.
+  std::string_view program;             ///< The version of the program, "1.2.3".
 };
 
 }  // namespace idem

@@ -9,8 +9,8 @@
 namespace idem {
 
 /// Opens stores of one kind by URL. Each kind that needs a foreign library defines one, as a symbol
-/// (`idem_kind_sqlite`, `idem_kind_postgres`, `idem_kind_redis`) that its CMake target makes the
-/// linker look for. A program that was linked without a kind does not need that kind's library.
+/// (`idem_kind_sqlite`, ...) that its CMake target makes the linker look for. A program that was
+/// linked without a kind does not need that kind's library.
 struct StoreKind {
   /// Whether its URL can be read; nothing is opened. The error is a sentence without a password.
   std::expected<void, std::string> (*check)(const std::string& url);

@@ -52,7 +52,7 @@ TEST_F(ConfigCheck, config_check_names_missing_files_at_their_place) {
 }
 
 TEST_F(ConfigCheck, a_password_of_a_url_is_in_no_message) {
-  for (const std::string text : {"store: \"mysql://idem:s3cret@db/idem\"\n",
+  for (const std::string text : {"store: \"oracle://idem:s3cret@db/idem\"\n",
                                  "authorize: {url: \"ftp://idem:s3cret@auth/\"}\n",
                                  "authorize: {url: \"http://idem:/s3cret@auth\"}\n"}) {
     write_text(file(),

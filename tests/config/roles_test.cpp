@@ -75,7 +75,8 @@ TEST_F(ConfigRoles, a_workers_file_is_known_by_what_it_says_itself) {
 TEST_F(ConfigRoles, what_a_start_would_refuse_is_no_ok) {
   const std::string destination =
       "destinations:\n  - {name: a, url: \"http://h/\", deduplicates: 1h";
-  for (const char* const store : {"\"memory:\"", "redis://db:6379"}) {
+  for (const char* const store :
+       {"\"memory:\"", "redis://db:6379", "dynamodb://idem?region=eu-central-1"}) {
     const auto ran = check("store: " + std::string(store) + "\n" + destination + "}\n");
     EXPECT_EQ(ran.exit_code, 2) << ran.output;
     expect_has(ran, ":3:5: destinations: this store has no outbox");
@@ -186,8 +187,8 @@ TEST_F(ConfigRoles, a_workers_help_has_its_own_flags_and_no_others) {
 TEST_F(ConfigRoles, the_help_names_stores_exit_codes_and_the_version) {
   const auto gateway = idem({"gateway", "--help"});
   for (const char* const store :
-       {"sqlite:PATH", "postgres://", "redis://", "rediss://", "redis+cluster://",
-        "redis+sentinel://", "hybrid:?truth=URL&fast", "memory:"}) {
+       {"sqlite:PATH", "postgres://", "mysql://", "redis://", "rediss://", "redis+cluster://",
+        "redis+sentinel://", "dynamodb://", "hybrid:?truth=URL&fast", "memory:"}) {
     expect_has(gateway, store);
   }
   for (const std::vector<std::string>& words : std::vector<std::vector<std::string>>{

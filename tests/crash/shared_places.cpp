@@ -1,8 +1,11 @@
 #include "crash/shared_places.hpp"
 
 #include <chrono>
+#include <map>
 #include <thread>
 
+#include "support/dynamodb.hpp"
+#include "support/mysql.hpp"
 #include "support/postgres.hpp"
 #include "support/redis.hpp"
 
@@ -19,6 +22,36 @@ class Postgres final : public SharedPlace {
 
  private:
   PostgresServer server_;
+};
+
+class Mysql final : public SharedPlace {
+ public:
+  std::string url() const override { return server_.url(); }
+  void fail(std::mt19937&) override {
+    server_.crash();
+    server_.start();
+  }
+
+ private:
+  MysqlServer server_;
+};
+
+/// Its tables outlive a crash; it is also held up, as a slow network does it.
+class Dynamodb final : public SharedPlace {
+ public:
+  std::string url() const override { return dynamodb_url(server_.endpoint(), "idem"); }
+  void fail(std::mt19937& random) override {
+    if (random() % 2 == 0) {
+      server_.crash();
+      return server_.start();
+    }
+    server_.pause();
+    std::this_thread::sleep_for(std::chrono::milliseconds(300));
+    server_.go_on();
+  }
+
+ private:
+  DynamodbServer server_{"path=data"};
 };
 
 class Redis final : public SharedPlace {
@@ -47,16 +80,16 @@ class Cluster final : public SharedPlace {
 };
 
 /// Fails in one way after the other: the truth, and all that a cache may do.
+template <class Truth>
 class Hybrid final : public SharedPlace {
  public:
   std::string url() const override {
-    return "hybrid:?truth=" + truth_.uri() + "&fast=" + fast_.url();
+    return "hybrid:?truth=" + truth_.url() + "&fast=" + fast_.url();
   }
   void fail(std::mt19937& random) override {
     switch (random() % 5) {
       case 0:
-        truth_.stop();
-        return truth_.start();
+        return truth_.fail(random);
       case 1:
         fast_.crash();
         return fast_.start();
@@ -76,19 +109,28 @@ class Hybrid final : public SharedPlace {
   }
 
  private:
-  PostgresServer truth_;
+  Truth truth_;
   RedisServer fast_;
 };
+
+template <class Place>
+std::unique_ptr<SharedPlace> make() {
+  return std::make_unique<Place>();
+}
 
 }  // namespace
 
 std::unique_ptr<SharedPlace> make_shared_place(const std::string& kind) {
-  if (kind == "postgres") return std::make_unique<Postgres>();
-  if (kind == "redis") return std::make_unique<Redis>();
-  if (kind == "redis_cluster") return std::make_unique<Cluster>();
-  return std::make_unique<Hybrid>();
+  static const std::map<std::string, std::unique_ptr<SharedPlace> (*)()> places{
+      {"postgres", make<Postgres>},
+      {"mysql", make<Mysql>},
+      {"redis", make<Redis>},
+      {"redis_cluster", make<Cluster>},
+      {"dynamodb", make<Dynamodb>},
+      {"hybrid", make<Hybrid<Postgres>>},
+      {"hybrid_mysql", make<Hybrid<Mysql>>},
+  };
+  return places.at(kind)();
 }
-
-std::vector<std::string> shared_kinds() { return {"postgres", "redis", "redis_cluster", "hybrid"}; }
 
 }  // namespace idem::test

@@ -3,7 +3,6 @@
 #include <memory>
 #include <random>
 #include <string>
-#include <vector>
 
 /// Stores that several gateways share, each of a test's own, with servers that can fail.
 namespace idem::test {
@@ -16,8 +15,7 @@ class SharedPlace {
   virtual void fail(std::mt19937& random) = 0;
 };
 
-/// "postgres", "redis", "redis_cluster" or "hybrid".
+/// Of a kind that SharedStoreUrl has.
 std::unique_ptr<SharedPlace> make_shared_place(const std::string& kind);
-std::vector<std::string> shared_kinds();
 
 }  // namespace idem::test

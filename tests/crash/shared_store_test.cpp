@@ -8,6 +8,7 @@
 #include "crash/clients.hpp"
 #include "crash/shared_places.hpp"
 #include "support/redis.hpp"
+#include "support/shared_store.hpp"
 
 // Two gateways on one store. One of them, or the store's server, ends without notice, again and
 // again, while clients of both go on; their answers are compared with the provider's ledger.
@@ -61,7 +62,7 @@ class SharedStore : public TwoGateways, public testing::TestWithParam<std::strin
   void SetUp() override { IDEM_NEED_PROGRAM("idem-crash"); }
 };
 
-INSTANTIATE_TEST_SUITE_P(Stores, SharedStore, testing::ValuesIn(shared_kinds()),
+INSTANTIATE_TEST_SUITE_P(Stores, SharedStore, testing::ValuesIn(shared_store_kinds()),
                          [](const auto& kind) { return kind.param; });
 
 TEST_P(SharedStore, V09_V19_gateways_that_are_killed_in_turn) {
@@ -138,7 +139,7 @@ TEST_P(StoppedNode, T08_V19_the_other_gateway_answers_and_nothing_runs_twice) {
 
 INSTANTIATE_TEST_SUITE_P(
     Points, StoppedNode,
-    testing::Combine(testing::ValuesIn(shared_kinds()),
+    testing::Combine(testing::ValuesIn(shared_store_kinds()),
                      testing::Values("reserve_after_commit", "dispatch_before_first_byte",
                                      "dispatch_sent", "settle_before_commit")),
     [](const auto& named) { return std::get<0>(named.param) + "_" + std::get<1>(named.param); });

@@ -78,6 +78,11 @@ std::string live_store_kind() {
   return kind == nullptr ? "sqlite" : kind;
 }
 
+bool live_store_has_outbox() {
+  const std::string kind = live_store_kind();
+  return kind == "sqlite" || kind == "postgres" || kind == "mysql";
+}
+
 const SharedStoreUrl* shared_store_of(const std::filesystem::path& file) {
   const std::string kind = live_store_kind();
   if (kind == "sqlite") return nullptr;

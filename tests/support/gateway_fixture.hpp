@@ -23,6 +23,7 @@ std::filesystem::path built_program(std::string_view name);
 /// The kind of store behind the gateways of the live lane in this run: "sqlite", or what
 /// IDEM_LIVE_STORE of the environment names of shared_store_kinds().
 std::string live_store_kind();
+bool live_store_has_outbox();
 
 /// The store in place of this SQLite file, the same for every caller; null: the file.
 const SharedStoreUrl* shared_store_of(const std::filesystem::path& file);

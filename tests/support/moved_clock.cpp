@@ -33,7 +33,15 @@ MovedClock::~MovedClock() { ::munmap(numbers_, bytes); }
 
 void MovedClock::move_also_under(const std::filesystem::path& store) {
   const auto* shared = shared_store_of(store);
-  if (shared == nullptr || shared->database().empty() || server_) return;
+  if (shared == nullptr || server_ || mysql_) return;
+  if (!shared->mysql().empty()) {
+    mysql_ = std::make_unique<MysqlSession>(shared->mysql());
+    mysql_->run(
+        "CREATE TABLE moved_clock ENGINE=InnoDB AS SELECT CAST(0 AS SIGNED) AS shift;"
+        "CREATE OR REPLACE FUNCTION idem_now() RETURNS BIGINT NOT DETERMINISTIC READS SQL DATA"
+        " RETURN (SELECT idem_micros() DIV 1000 + shift FROM moved_clock)");
+  }
+  if (shared->database().empty()) return;
   server_ = std::make_unique<Psql>(shared->database());
   server_->run(
       "CREATE TABLE moved_clock AS SELECT interval '0' AS shift;"
@@ -46,6 +54,9 @@ void MovedClock::pass(std::int64_t seconds) {
   if (server_) {
     server_->run("UPDATE moved_clock SET shift = shift + interval '1 second' * " +
                  std::to_string(seconds));
+  }
+  if (mysql_) {
+    mysql_->run("UPDATE moved_clock SET shift = shift + 1000 * " + std::to_string(seconds));
   }
   add(numbers_[0], seconds);
   add(numbers_[1], seconds);

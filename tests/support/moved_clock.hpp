@@ -5,6 +5,7 @@
 #include <memory>
 #include <string>
 
+#include "support/mysql.hpp"
 #include "support/postgres.hpp"
 #include "support/temp_dir.hpp"
 
@@ -20,8 +21,8 @@ class MovedClock {
   MovedClock& operator=(const MovedClock&) = delete;
 
   std::string environment() const { return "IDEM_CLOCK_FILE=" + file_.string(); }
-  /// To be called once a gateway has that store open: where it lies in a PostgreSQL, the clock is
-  /// the server's, and is moved there.
+  /// To be called once a gateway has that store open: where it lies in a PostgreSQL or a MySQL, the
+  /// clock is the server's, and is moved there.
   void move_also_under(const std::filesystem::path& store);
 
   /// Time passes: both clocks go on by so much.
@@ -34,6 +35,7 @@ class MovedClock {
   std::filesystem::path file_;
   std::int64_t* numbers_ = nullptr;
   std::unique_ptr<Psql> server_;
+  std::unique_ptr<MysqlSession> mysql_;
 };
 
 }  // namespace idem::test

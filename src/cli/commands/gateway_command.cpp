@@ -64,7 +64,9 @@ class GatewayProcess {
     signals_ = block_signals();
     raise_descriptor_limit();
     if (const auto opened = open(); !opened) return fail(located(given_.store, opened.error()));
-    if (!options_.destinations.empty() && store_->transactions() == nullptr) return fail(no_outbox);
+    if (!options_.destinations.empty() && store_->transactions() == nullptr) {
+      return fail(no_outbox());
+    }
     auto spill = http::SpillSpace::open(options_.spill_dir);
     if (!spill) return fail(given_.spill_dir.place.text() + ": " + spill.error());
     spill_ = std::move(*spill);

@@ -1,6 +1,7 @@
 #include "cli/commands/migrate_command.hpp"
 
 #include "cli/commands.hpp"
+#include "store/known_kinds.hpp"
 
 #include <idem/open_store.hpp>
 
@@ -14,9 +15,8 @@ MigrateCommand::MigrateCommand(CLI::App& app)
     : command_(*app.add_subcommand("migrate", "Create or upgrade the schema of a store")) {
   command_
       .add_option("url,--store", store_,
-                  "URL of the store: sqlite:PATH, postgres://... or hybrid:... (its truth); "
-                  "redis://... and "
-                  "memory: have no schema")
+                  "URL of the store: " + listed(&KnownKind::has_schema, usual_form, ", ") +
+                      " or hybrid:... (its truth); the others have no schema")
       ->envname("IDEM_STORE")
       ->multi_option_policy(CLI::MultiOptionPolicy::Throw);
 }

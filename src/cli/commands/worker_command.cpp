@@ -44,7 +44,7 @@ class WorkerProcess {
     store_ = std::move(*store);
     audit_ = std::make_unique<admin::AuditTrail>(loop_, *store_, log_);
     if (!options_.destinations.empty() && store_->transactions() == nullptr) {
-      return std::unexpected(no_outbox);
+      return std::unexpected(no_outbox());
     }
     auto spill = http::SpillSpace::open(options_.spill_dir);
     if (!spill) return std::unexpected(given_.spill_dir.place.text() + ": " + spill.error());

@@ -299,8 +299,7 @@ void parse_process(const GatewayFlags& flags, GatewayOptions& options, Complaint
 void check_outbox(const Given& store, const std::vector<DestinationGiven>& destinations,
                   Complaints& complaints) {
   if (destinations.empty() || !check_store_url(store.text)) return;
-  const bool has_outbox = store.text.starts_with("sqlite:") || store.text.starts_with("postgres");
-  if (!has_outbox) complaints.add(destinations.front().place, no_outbox);
+  if (!has_transactions(store.text)) complaints.add(destinations.front().place, no_outbox());
 }
 
 }  // namespace

@@ -3,6 +3,7 @@
 #include "cli/settings/paths.hpp"
 
 #include <idem/job_limits.hpp>
+#include <idem/open_store.hpp>
 #include <idem/worker_limits.hpp>
 
 namespace idem::cli {
@@ -107,11 +108,10 @@ Table connection_settings(GatewayFlags& f) {
 }
 
 Table store_settings(GatewayFlags& f) {
+  static const std::string store_help =
+      "URL of the store: " + store_url_forms() + ", which stores nothing on disk";
   return {
-      {"store", "--store", config::store, &f.store,
-       "URL of the store: sqlite:PATH, postgres://USER@HOST/DATABASE, redis://HOST (rediss://, "
-       "redis+cluster://HOST,HOST/, redis+sentinel://HOST,HOST/MASTER), hybrid:?truth=URL&fast=URL "
-       "or memory:, which stores nothing on disk"},
+      {"store", "--store", config::store, &f.store, store_help},
       {"store_id", "--store-id", text, &f.store_id,
        "the id that the store must have, as the start logs it; another or a new store is refused"},
       {"migrate", "--migrate", truth, &f.migrate, "upgrade the store's schema if it is older"},

@@ -32,7 +32,18 @@ TEST(StoreUrl, a_wrong_form_is_refused_with_the_form_to_write) {
       {"redis-cluster://a,b", "redis+cluster://"},
       {"hybrid:truth=postgres://db/i&fast=redis://r", "write hybrid:?truth="},
       {"Hybrid:?truth=postgres://db/i&fast=redis://r", "hybrid:?truth="},
-      {"mysql://db/idem", "is no store of this version"},
+      {"hybrid:?truth=redis://r&fast=redis://r",
+       "its truth is a postgres://... or a mysql://... and its fast a redis://..."},
+      {"hybrid:?truth=postgres://db/i&fast=mysql://db/i", "and its fast a redis://..."},
+      {"mysql:idem", "write mysql://USER@HOST/DATABASE"},
+      {"MySQL://db/idem", "write mysql://USER@HOST/DATABASE"},
+      {"mariadb://db/idem", "write mysql://USER@HOST/DATABASE"},
+      {"DynamoDB://table", "write dynamodb://TABLE?region=REGION"},
+      {"dynamo://table", "write dynamodb://TABLE?region=REGION"},
+      {"oracle://db/idem",
+       "is no store of this version; write sqlite:PATH, postgres://USER@HOST/DATABASE, "
+       "mysql://USER@HOST/DATABASE, redis://HOST, dynamodb://TABLE?region=REGION, "
+       "hybrid:?truth=URL&fast=URL or memory:"},
   };
   for (const auto& [url, what_to_write] : wrong) {
     const auto known = check_store_url(url);
@@ -42,14 +53,17 @@ TEST(StoreUrl, a_wrong_form_is_refused_with_the_form_to_write) {
   for (const char* const right :
        {"memory:", "sqlite:x.db", "sqlite:./x.db", "sqlite:/x.db", "sqlite:../a b/x.db",
         "postgres://db/idem", "postgresql:///idem?host=/run/postgresql", "redis://h",
-        "hybrid:?truth=postgres://db/i&fast=redis://r"}) {
+        "mysql://u@db/idem", "mysql://u@a:1,b:2/idem", "dynamodb://idem?region=eu-central-1",
+        "hybrid:?truth=postgres://db/i&fast=redis://r",
+        "hybrid:?fast=redis://r&truth=mysql://u@db/i"}) {
     EXPECT_TRUE(check_store_url(right)) << right;
   }
 }
 
 TEST(StoreUrl, no_password_is_repeated) {
-  for (const char* const url : {"Postgres://u:s3cret@db/idem", "postgres:u:s3cret@db",
-                                "redis:u:s3cret@db", "mysql://u:s3cret@db/x"}) {
+  for (const char* const url :
+       {"Postgres://u:s3cret@db/idem", "postgres:u:s3cret@db", "redis:u:s3cret@db",
+        "MySQL://u:s3cret@db/x", "oracle://u:s3cret@db/x"}) {
     const auto known = check_store_url(url);
     ASSERT_FALSE(known) << url;
     EXPECT_EQ(known.error().find("s3cret"), std::string::npos) << known.error();
@@ -69,6 +83,10 @@ TEST(StoreUrl, relative_paths_start_at_the_folder) {
       {"rediss://h/?ca_file=ca.pem&prefix=a%2Fb",
        "rediss://h/?ca_file=%2Fetc%2Fidem%2Fca.pem&prefix=a%2Fb"},
       {"redis://h/?password_file=secret", "redis://h/?password_file=%2Fetc%2Fidem%2Fsecret"},
+      {"mysql://u@db/i?password_file=p&ca_file=/ca.pem",
+       "mysql://u@db/i?password_file=%2Fetc%2Fidem%2Fp&ca_file=/ca.pem"},
+      {"dynamodb://t?region=r&endpoint=https://h/&ca_file=ca.pem",
+       "dynamodb://t?region=r&endpoint=https://h/&ca_file=%2Fetc%2Fidem%2Fca.pem"},
       {"hybrid:?truth=postgres://db/i&fast=redis://r",
        "hybrid:?truth=postgres://db/i&fast=redis://r"},
       {"hybrid:?truth=postgres://db/i&fast=redis://r/?password_file=s",
@@ -80,6 +98,20 @@ TEST(StoreUrl, relative_paths_start_at_the_folder) {
   for (const auto& [url, absolute] : all) {
     EXPECT_EQ(absolute_store_url(url, "/etc/idem"), absolute);
   }
+}
+
+TEST(StoreUrl, what_a_store_can_do_is_known_by_its_url) {
+  for (const char* const url :
+       {"sqlite:x.db", "postgres://db/i", "postgresql://db/i", "mysql://db/i"}) {
+    EXPECT_TRUE(has_transactions(url)) << url;
+    EXPECT_FALSE(marks_dispatch_apart(url)) << url;
+  }
+  for (const char* const url : {"memory:", "redis://r", "dynamodb://t?region=r",
+                                "hybrid:?truth=postgres://db/i&fast=redis://r"}) {
+    EXPECT_FALSE(has_transactions(url)) << url;
+    EXPECT_EQ(marks_dispatch_apart(url), url == std::string("redis://r")) << url;
+  }
+  EXPECT_EQ(stores_with_transactions(), "SQLite, PostgreSQL and MySQL");
 }
 
 }  // namespace
