@@ -4,9 +4,9 @@
 #include "fuzz/check.hpp"
 #include "fuzz/input.hpp"
 #include "fuzz/targets.hpp"
-#include "store/redis/identity.hpp"
+#include "store/record_rows.hpp"
 #include "store/redis/resp.hpp"
-#include "store/redis/rows.hpp"
+#include "store/store_identity.hpp"
 
 namespace idem::fuzz {
 namespace {
@@ -67,26 +67,23 @@ void check_replies(std::string_view input) {
 
 void check_values(std::string_view input) {
   const ExactBytes bytes(input);
-  const redis::Row row = redis::parse_row(RecordId{}, bytes.view());
+  const StoredRow row = parse_row(RecordId{}, bytes.view());
   if (row.record) {
     std::string written;
-    redis::append_row(row.version, *row.record, row.mark, written);
-    const redis::Row again = redis::parse_row(RecordId{}, written);
+    append_row(row.version, *row.record, row.mark, written);
+    const StoredRow again = parse_row(RecordId{}, written);
     check(again.record && again.mark == row.mark, "a record is read as it was written");
   }
-  if (const auto answer = redis::parse_answer_value(RecordId{}, bytes.view())) {
-    const auto again =
-        redis::parse_answer_value(RecordId{}, redis::to_answer_value(RecordId{}, *answer));
+  if (const auto answer = parse_answer_value(RecordId{}, bytes.view())) {
+    const auto again = parse_answer_value(RecordId{}, to_answer_value(RecordId{}, *answer));
     check(again && *again == *answer, "an answer is read as it was written");
   }
-  if (const auto line = redis::parse_evidence_value(RecordId{}, bytes.view())) {
-    const auto again =
-        redis::parse_evidence_value(RecordId{}, redis::to_evidence_value(RecordId{}, *line));
+  if (const auto line = parse_evidence_value(RecordId{}, bytes.view())) {
+    const auto again = parse_evidence_value(RecordId{}, to_evidence_value(RecordId{}, *line));
     check(again && *again == *line, "a line of evidence is read as it was written");
   }
-  if (const auto value = redis::parse_identity_value(bytes.view())) {
-    const auto again =
-        redis::parse_identity_value(redis::to_identity_value(value->version, value->identity));
+  if (const auto value = parse_identity_value(bytes.view())) {
+    const auto again = parse_identity_value(to_identity_value(value->version, value->identity));
     check(again.has_value(), "an identity is read as it was written");
   }
 }

@@ -304,15 +304,15 @@ inline constexpr auto redis_clock_slack = 1s;
 inline constexpr int redis_redirections_max = 5;
 // Running attempts of this process whose records are kept in memory, so that an owner's verb is one
 // round trip; for others it is two.
-inline constexpr std::size_t redis_attempts_kept_max = 65'536;
+inline constexpr std::size_t store_attempts_kept_max = 65'536;
 // How often the server settings that may lose data are checked.
 inline constexpr auto redis_check_interval = 5s;
 // How often one step is made anew because other processes wrote its record meanwhile.
 inline constexpr int redis_races_max = 64;
 // How old a process's knowledge of a scope's usage may be (to read it is 256 questions in one
 // flight): near the quota, and if other processes are far from using it up meanwhile.
-inline constexpr auto redis_usage_age_near = 1s;
-inline constexpr auto redis_usage_age_far = 60s;
+inline constexpr auto store_usage_age_near = 1s;
+inline constexpr auto store_usage_age_far = 60s;
 // Pending requests that a claim reads: at first, and at most, if other processes claim at the same
 // time or the sweeper is behind.
 inline constexpr std::size_t redis_claims_seen_min = 8;

@@ -1,7 +1,8 @@
 #include "core/evidence/event_source.hpp"
 #include "core/record/stored_evidence.hpp"
-#include "store/redis/identity.hpp"
+#include "store/record_rows.hpp"
 #include "store/sqlite/sqlite_store.hpp"
+#include "store/store_identity.hpp"
 #include "store_conformance/redis/asking.hpp"
 #include "workers/reconciler.hpp"
 
@@ -164,32 +165,32 @@ TEST(RedisEvidenceDamage, S22_each_bit_of_a_line_is_checked_but_not_lines_of_old
                            .reason = "r",
                            .before = State::in_progress,
                            .after = State::in_progress};
-  const std::string sound = redis::to_evidence_value(key(1), line);
-  ASSERT_EQ(redis::parse_evidence_value(key(1), sound), line);
-  EXPECT_FALSE(redis::parse_evidence_value(key(2), sound)) << "another record's";
+  const std::string sound = to_evidence_value(key(1), line);
+  ASSERT_EQ(parse_evidence_value(key(1), sound), line);
+  EXPECT_FALSE(parse_evidence_value(key(2), sound)) << "another record's";
   for (std::size_t bit = 0; bit < 8 * sound.size(); ++bit) {
     std::string damaged = sound;
     damaged[bit / 8] = static_cast<char>(damaged[bit / 8] ^ 1 << bit % 8);
-    EXPECT_FALSE(redis::parse_evidence_value(key(1), damaged)) << bit;
+    EXPECT_FALSE(parse_evidence_value(key(1), damaged)) << bit;
   }
-  EXPECT_EQ(redis::parse_evidence_value(key(1), "\1" + encode_evidence(line)), line);
+  EXPECT_EQ(parse_evidence_value(key(1), "\1" + encode_evidence(line)), line);
 }
 
 TEST(RedisIdentityDamage, S22_each_bit_of_the_identity_is_checked) {
-  redis::StoreIdentity identity;
+  StoreIdentity identity;
   identity.recorded.generation = 3;
   identity.recorded.epochs = {{1, "an id"}};
   identity.is_complete = true;
-  const std::string sound = redis::to_identity_value({}, identity);
-  ASSERT_TRUE(redis::parse_identity_value(sound));
+  const std::string sound = to_identity_value({}, identity);
+  ASSERT_TRUE(parse_identity_value(sound));
   for (std::size_t bit = 0; bit < 8 * sound.size(); ++bit) {
     std::string damaged = sound;
     damaged[bit / 8] = static_cast<char>(damaged[bit / 8] ^ 1 << bit % 8);
-    EXPECT_FALSE(redis::parse_identity_value(damaged)) << bit;
+    EXPECT_FALSE(parse_identity_value(damaged)) << bit;
   }
   std::string older = sound.substr(0, sound.size() - 8);
   older[16] = 1;
-  EXPECT_TRUE(redis::parse_identity_value(older));
+  EXPECT_TRUE(parse_identity_value(older));
 }
 
 TEST(RedisIdentityDamage, S22_a_start_on_a_damaged_identity_is_refused) {

@@ -134,7 +134,7 @@ bool Cache::update_store_clock(StoreTime now, MonotonicTime asked) {
 }
 
 void Cache::note_doubt(const RecordId& id) {
-  if (doubted_.size() >= limits::redis_attempts_kept_max) doubted_.erase(doubted_.begin());
+  if (doubted_.size() >= limits::store_attempts_kept_max) doubted_.erase(doubted_.begin());
   doubted_.insert(id);
 }
 
@@ -167,7 +167,7 @@ void Cache::note_reserve(const Reserve& verb, const ReserveOutcome& outcome, con
   const auto before = running_.find(verb.id);
   // A repeat: its lease did not begin now, and the store keeps the fingerprint of the first one.
   if (before != running_.end() && before->second.fence == execute->attempt.fence) return;
-  if (running_.size() >= limits::redis_attempts_kept_max) running_.erase(running_.begin());
+  if (running_.size() >= limits::store_attempts_kept_max) running_.erase(running_.begin());
   Kept kept{execute->attempt.fence, {}, verb.generation, verb.retention};
   // If a record runs once more, the store keeps its first fingerprint.
   if (!execute->again || asks_with_one(verb)) kept.fingerprint = verb.fingerprints.front();

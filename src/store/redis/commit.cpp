@@ -61,7 +61,7 @@ std::string_view pending_place(const RecordWrite& write, std::string& room) {
 
 AnswerMark mark_of(const Commit& commit) {
   if (!commit.write.change.response) return commit.kept_mark;
-  return redis::mark_of(commit.write.after->response);
+  return idem::mark_of(commit.write.after->response);
 }
 
 std::optional<Fence> fence_of(const RecordWrite& write) {

@@ -1,7 +1,7 @@
 #pragma once
 
-#include "store/redis/identity.hpp"
 #include "store/redis/retrying_client.hpp"
+#include "store/store_identity.hpp"
 
 #include <idem/open_store.hpp>
 

@@ -103,11 +103,8 @@ Task<std::vector<QuestionResult>> RetryingClient::ask_all(std::vector<Question> 
   for (std::size_t i = 0; i < questions.size(); ++i) {
     loop_.spawn(ask_into(std::move(questions[i]), replies[i], gathering));
   }
-  if (gathering.left > 0) {
-    const auto start = [&](Resumption<bool> all) { gathering.waiting.emplace(std::move(all)); };
-    auto waiting = suspend<bool>(start);
-    co_await waiting;
-  }
+  Task<void> waiting = gathering.all();
+  co_await std::move(waiting);
   co_return replies;
 }
 

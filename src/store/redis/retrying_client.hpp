@@ -1,5 +1,6 @@
 #pragma once
 
+#include "loop/gathering.hpp"
 #include "store/redis/rows.hpp"
 #include "store/redis/servers.hpp"
 
@@ -24,19 +25,6 @@ struct NoReply {
 using QuestionResult = std::expected<Reply, NoReply>;
 
 inline StoreError to_store_error(const NoReply& none) { return {none.code, none.why}; }
-
-/// Lets one coroutine wait for many.
-struct Gathering {
-  std::size_t left = 0;
-  std::optional<Resumption<bool>> waiting{};
-
-  /// One is done; the last one wakes the waiting coroutine.
-  void one_done(Loop& loop) {
-    if (--left > 0 || !waiting) return;
-    // Posted: this step belongs to the coroutine that has just finished.
-    loop.post([woken = std::move(*waiting)]() mutable { woken(true); });
-  }
-};
 
 class RetryingClient {
  public:

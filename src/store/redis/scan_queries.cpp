@@ -49,7 +49,7 @@ Task<std::expected<std::vector<EvidenceEntry>, StoreError>> ScanQueries::evidenc
   std::vector<EvidenceEntry> log;
   for (const Reply& line : reply->items) {
     auto entry = parse_evidence_value(id, line.text);
-    if (!entry) co_return std::unexpected(damaged(id, entry.error()));
+    if (!entry) co_return std::unexpected(damaged_record(id, entry.error()));
     log.push_back(std::move(*entry));
   }
   co_return log;
@@ -135,7 +135,7 @@ Task<std::expected<std::vector<Record>, StoreError>> ScanQueries::read(
   for (std::size_t i = 0; i < ids.size(); ++i) {
     if (!all[i]) co_return std::unexpected(to_store_error(all[i].error()));
     if (all[i]->kind != Reply::Kind::text) continue;
-    Row row = parse_row(ids[i], all[i]->text);
+    StoredRow row = parse_row(ids[i], all[i]->text);
     if (!row.record) continue;  // A listing leaves out damaged records.
     row.record->response = marked_answer(row.mark);
     records.push_back(std::move(*row.record));

@@ -114,27 +114,28 @@ void Steps::put_read(Try& tried, const Subject& subject, const RecordId& id,
   Seen& seen = tried.seen_of(id);
   seen = {id, {}};
   if (record.kind != Reply::Kind::text) return tried.table.put(id, std::nullopt);
-  Row row = parse_row(id, record.text);
+  StoredRow row = parse_row(id, record.text);
   seen.version = bytes_of(row.version);
   seen.mark = row.mark;
   if (!row.record) return tried.table.put(id, std::unexpected(std::move(row.record.error())));
   const bool is_answered = row.record->state == State::completed && subject.needs_answer;
   if (is_answered && answer.kind != Reply::Kind::text) {
-    return tried.table.put(id, std::unexpected(damaged(id, "its answer is missing")));
+    return tried.table.put(id, std::unexpected(damaged_record(id, "its answer is missing")));
   }
   if (answer.kind == Reply::Kind::text) {
     auto response = parse_answer_value(id, answer.text);
-    if (!response) return tried.table.put(id, std::unexpected(damaged(id, response.error())));
+    if (!response)
+      return tried.table.put(id, std::unexpected(damaged_record(id, response.error())));
     row.record->response = std::move(*response);
   }
   if (row.record->stored_request && subject.needs_request && request.kind != Reply::Kind::text) {
-    return tried.table.put(id, std::unexpected(damaged(id, "its request is missing")));
+    return tried.table.put(id, std::unexpected(damaged_record(id, "its request is missing")));
   }
   if (request.kind == Reply::Kind::text) {
     const auto sound = without_checksum(id, request.text);
     if (!sound) {
-      return tried.table.put(id,
-                             std::unexpected(damaged(id, "its request's checksum does not match")));
+      return tried.table.put(
+          id, std::unexpected(damaged_record(id, "its request's checksum does not match")));
     }
     row.record->stored_request = *sound;
   }
@@ -172,7 +173,7 @@ Task<Steps::Outcome> Steps::look(Try& tried, const Subject& subject) {
     std::vector<EvidenceEntry> log;
     for (const Reply& line : reply.at(5).items) {
       auto entry = parse_evidence_value(ids[i], line.text);
-      if (!entry) co_return std::unexpected(damaged(ids[i], entry.error()));
+      if (!entry) co_return std::unexpected(damaged_record(ids[i], entry.error()));
       log.push_back(std::move(*entry));
     }
     tried.table.put_evidence(std::move(log));
@@ -198,7 +199,7 @@ Task<Steps::Outcome> Steps::on_other_generation(const RecordId& id, const Reply&
 }
 
 StoreError Steps::lost(const RecordId& id, std::string_view what) const {
-  if (what == "record") return damaged(id, "the server has evicted it");
+  if (what == "record") return damaged_record(id, "the server has evicted it");
   return {Code::unavailable,
           fmt::format(
               "the store has lost the records of this bucket ({}), so it is unknown what ran: it "

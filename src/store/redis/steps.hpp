@@ -1,7 +1,7 @@
 #pragma once
 
 #include "core/transitions/snapshot_table.hpp"
-#include "store/redis/attempts.hpp"
+#include "store/attempts.hpp"
 #include "store/redis/identity_steps.hpp"
 #include "store/redis/retrying_client.hpp"
 #include "store/redis/usage_ledger.hpp"

@@ -53,7 +53,7 @@ StoreResult to_result(Expected&& expected) {
 
 }  // namespace
 
-StoreDriver::StoreDriver(Loop& loop, Url url, const RedisOptions& options, ChangeNotifier& changes)
+StoreDriver::StoreDriver(Loop& loop, ChangeNotifier& changes, Url url, const RedisOptions& options)
     : Timed(loop),
       changes_(changes),
       options_(options),
@@ -337,11 +337,8 @@ Task<StoreResult> StoreDriver::lifecycle(std::string_view set, StoreCall one, st
   std::vector<LifecycleStep> steps;
   Ends ends{{due->size()}};
   for (const Due& record : *due) loop_.spawn(end_one(record.id, one, set, steps, ends));
-  if (ends.left > 0) {
-    const auto start = [&](Resumption<bool> all) { ends.waiting.emplace(std::move(all)); };
-    auto waiting = suspend<bool>(start);
-    co_await waiting;
-  }
+  Task<void> waiting = ends.all();
+  co_await std::move(waiting);
   // The steps that were made are reported and counted; a failed one is due again next time.
   if (steps.empty() && ends.error) co_return std::unexpected(std::move(*ends.error));
   co_return StoreReply(std::move(steps));

@@ -14,13 +14,15 @@ namespace idem::redis {
 /// Answers the store's calls, and does its periodic work. Loop's thread only.
 class StoreDriver final : Timed {
  public:
-  StoreDriver(Loop& loop, Url url, const RedisOptions& options, ChangeNotifier& changes);
+  StoreDriver(Loop& loop, ChangeNotifier& changes, Url url, const RedisOptions& options);
 
   Task<std::expected<Identity, std::string>> open(IdentitySettings settings);
 
   /// Answers `call`, and notifies the watcher of its changes.
   Task<void> serve(StoreCall call, StoreCompletion done);
 
+  /// Each step has written all that it counts.
+  static Task<void> flush() { co_return; }
   void close();
 
  private:

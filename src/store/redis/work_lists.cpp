@@ -53,7 +53,7 @@ Places places_of_damaged(std::string_view row) {
 }
 
 Places places_of(const RecordId& id, std::string_view row) {
-  const Row read = parse_row(id, row);
+  const StoredRow read = parse_row(id, row);
   if (!read.record) return places_of_damaged(row);
   const Record& record = *read.record;
   const bool waits = record.state == State::pending;

@@ -1,4 +1,4 @@
-#include "store/redis/identity.hpp"
+#include "store/store_identity.hpp"
 
 #include "core/bytes/byte_cursor.hpp"
 #include "core/bytes/checksum.hpp"
@@ -7,10 +7,10 @@
 
 #include <algorithm>
 
-namespace idem::redis {
+namespace idem {
 namespace {
 
-// Two bits apart, as for evidence (rows.cpp). Version 1 had no checksum.
+// Two bits apart, as for evidence (record_rows.cpp). Version 1 had no checksum.
 constexpr std::uint8_t identity_version_unchecked = 1;
 constexpr std::uint8_t identity_version = 2;
 
@@ -50,7 +50,7 @@ std::string generation_text(const StoreIdentity& identity) {
   return std::to_string(identity.recorded.generation) + ":" + to_hex(identity.generation_mark);
 }
 
-std::string to_identity_value(const Version& version, const StoreIdentity& identity) {
+std::string to_identity_value(const RowVersion& version, const StoreIdentity& identity) {
   std::string out;
   Appender to(out);
   const RecordedIdentity& recorded = identity.recorded;
@@ -118,4 +118,4 @@ std::expected<IdentityValue, std::string> parse_identity_value(std::string_view 
   return value;
 }
 
-}  // namespace idem::redis
+}  // namespace idem

@@ -1,10 +1,10 @@
 #pragma once
 
-#include "store/redis/rows.hpp"
+#include "store/record_rows.hpp"
 
 #include <unordered_map>
 
-namespace idem::redis {
+namespace idem {
 
 /// The records of attempts that run in this process, as last written, so that an owner's verb need
 /// not read them first. They prove nothing: a step over one counts only if the server still has
@@ -12,7 +12,7 @@ namespace idem::redis {
 class Attempts {
  public:
   struct Kept {
-    Version version{};
+    RowVersion version{};
     Record record;
   };
 
@@ -20,11 +20,11 @@ class Attempts {
     const auto found = kept_.find(id);
     return found == kept_.end() ? nullptr : &found->second;
   }
-  void keep(const Version& version, const Record& record);
+  void keep(const RowVersion& version, const Record& record);
   void forget(const RecordId& id) { kept_.erase(id); }
 
  private:
   std::unordered_map<RecordId, Kept, IdHash> kept_;
 };
 
-}  // namespace idem::redis
+}  // namespace idem

@@ -2,13 +2,13 @@
 
 #include "core/naming/identity_settling.hpp"
 #include "core/naming/naming.hpp"
-#include "store/redis/rows.hpp"
+#include "store/record_rows.hpp"
 
 #include <expected>
 #include <string>
 #include <string_view>
 
-namespace idem::redis {
+namespace idem {
 
 /// The recorded identity of the store: one value, always replaced as a whole.
 struct StoreIdentity {
@@ -29,12 +29,12 @@ struct StoreIdentity {
 /// A bucket with this text as its generation admits that generation's reserves.
 std::string generation_text(const StoreIdentity& identity);
 
-std::string to_identity_value(const Version& version, const StoreIdentity& identity);
+std::string to_identity_value(const RowVersion& version, const StoreIdentity& identity);
 struct IdentityValue {
-  Version version{};
+  RowVersion version{};
   StoreIdentity identity;
 };
 /// Total.
 std::expected<IdentityValue, std::string> parse_identity_value(std::string_view bytes);
 
-}  // namespace idem::redis
+}  // namespace idem

@@ -1,0 +1,327 @@
+#include "store/dynamodb/journal_steps.hpp"
+
+#include "core/bytes/byte_cursor.hpp"
+#include "core/bytes/checksum.hpp"
+#include "core/bytes/digests.hpp"
+#include "json/writer.hpp"
+#include "store/dynamodb/dynamodb_limits.hpp"
+#include "store/dynamodb/query.hpp"
+#include "store/dynamodb/table.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstdlib>
+
+namespace idem::dynamodb {
+namespace {
+
+using Code = StoreError::Code;
+
+constexpr std::string_view heads = "j";
+constexpr std::string_view last_number = "n";
+constexpr std::string_view all_bytes = "b";
+constexpr std::string_view lines_name = "g";
+constexpr std::string_view dropped_mark = "z";
+constexpr std::size_t version_bytes = std::tuple_size_v<RowVersion>;
+constexpr std::size_t line_head_bytes = version_bytes + sizeof(std::uint64_t);
+
+Key head_key(const std::string& journal) { return {std::string(heads), journal}; }
+
+std::string number_bytes(std::uint64_t seq) {
+  std::string bytes;
+  for (int shift = 56; shift >= 0; shift -= 8) bytes += static_cast<char>((seq >> shift) & 0xFF);
+  return bytes;
+}
+std::uint64_t to_number(std::string_view bytes) {
+  std::uint64_t seq = 0;
+  for (const char byte : bytes) seq = seq << 8 | static_cast<std::uint8_t>(byte);
+  return seq;
+}
+
+std::string lines_partition(std::string_view name) {
+  std::string partition = "l";
+  for (const char byte : name) partition += fmt::format("{:02x}", static_cast<std::uint8_t>(byte));
+  return partition;
+}
+
+/// Where the line lies is a part of what its checksum covers.
+std::string place_of(const std::string& journal, std::uint64_t seq) {
+  return number_bytes(seq) + journal;
+}
+
+/// The version of the append, its moment (64 bits), the line, the checksum.
+std::string encode(const std::string& journal, std::uint64_t seq, const RowVersion& version,
+                   StoreTime now, const std::string& line) {
+  std::string out(line_head_bytes, '\0');
+  ByteWriter to(out.data());
+  to.bytes(version);
+  to.number(to_bits(now));
+  out += line;
+  append_checksum(RecordId{}, out, place_of(journal, seq));
+  return out;
+}
+
+JournalLine decode(const std::string& journal, std::uint64_t seq, std::string_view bytes) {
+  JournalLine line{seq, {}, std::string(bytes), true};
+  const auto sound = without_checksum(RecordId{}, bytes, place_of(journal, seq));
+  if (bytes.size() < line_head_bytes + checksum_bytes) return line;
+  const auto moment = ByteReader(bytes.substr(version_bytes)).number<std::uint64_t>();
+  line.at = from_bits(moment);
+  line.is_damaged = !sound;
+  line.bytes = bytes.substr(line_head_bytes, bytes.size() - line_head_bytes - checksum_bytes);
+  return line;
+}
+
+StoreResult failed(const NoReply& none) { return std::unexpected(to_store_error(none)); }
+
+StoreResult unknown_time() {
+  return std::unexpected(StoreError{Code::unavailable, "the service has not shown its time yet"});
+}
+
+StoreResult lost(const std::string& journal) {
+  return std::unexpected(
+      StoreError{Code::damaged, "the store has lost lines of the journal " + journal});
+}
+
+}  // namespace
+
+JournalSteps::Head JournalSteps::parse_head(const Item& item) {
+  Head head;
+  head.version = item.bytes(attribute::version);
+  head.lines = item.bytes(lines_name);
+  head.last = static_cast<std::uint64_t>(item.number(last_number).value_or(0));
+  head.bytes = static_cast<std::uint64_t>(item.number(all_bytes).value_or(0));
+  head.tail = item.bytes(attribute::value);
+  head.is_dropped = item.has(dropped_mark);
+  return head;
+}
+
+Task<JournalSteps::HeadResult> JournalSteps::head_of(std::string journal) {
+  for (int tries = 0; tries < limits::dynamodb_races_max; ++tries) {
+    auto reading = client_.read(head_key(journal));
+    const auto item = co_await std::move(reading);
+    if (!item) co_return std::unexpected(item.error());
+    if (!*item) co_return Head{};
+    Head head = parse_head(**item);
+    if (!head.is_dropped) co_return head;
+    auto ending = end_drop(journal, std::move(head));
+    const auto ended = co_await std::move(ending);
+    if (!ended) co_return std::unexpected(ended.error());
+  }
+  co_return std::unexpected(NoReply{Code::unavailable, "other writers keep changing this journal"});
+}
+
+Task<std::expected<void, NoReply>> JournalSteps::end_drop(std::string journal, Head head) {
+  for (;;) {
+    Query query(client_.table());
+    query.flag("ConsistentRead", true).project("#s");
+    query.name("#p", attribute::partition).name("#s", attribute::sort);
+    query.value(":p", lines_partition(head.lines)).where("#p = :p");
+    Task<ReplyResult> asking = client_.ask(query.finish());
+    const ReplyResult reply = co_await std::move(asking);
+    if (!reply) co_return std::unexpected(reply.error());
+    const Page page = parse_page(*reply);
+    if (page.items.empty()) break;
+    std::vector<Question> questions;
+    for (const Item& line : page.items) {
+      const Update gone({lines_partition(head.lines), std::string(line.bytes(attribute::sort))});
+      questions.push_back({"DeleteItem", gone.to_request(client_.table())});
+    }
+    auto erasing = client_.ask_all(std::move(questions));
+    const auto all = co_await std::move(erasing);
+    for (const ReplyResult& one : all) {
+      if (!one) co_return std::unexpected(one.error());
+    }
+  }
+  Update gone(head_key(journal));
+  gone.if_equal(attribute::version, Bytes{head.version});
+  Task<ReplyResult> erasing = client_.erase(gone);
+  const ReplyResult reply = co_await std::move(erasing);
+  if (!reply) co_return std::unexpected(reply.error());
+  co_return std::expected<void, NoReply>();
+}
+
+Task<StoreResult> JournalSteps::append(AppendLine verb) {
+  auto reading = head_of(verb.journal);
+  const HeadResult head = co_await std::move(reading);
+  if (!head) co_return failed(NoReply{Code::unavailable, head.error().why});
+  const auto now = now_();
+  if (!now) co_return unknown_time();
+  if (head->last != verb.behind) {
+    co_return StoreReply(AppendLine::Reply{false, head->last, *now});
+  }
+  const RowVersion version = versions_.next();
+  std::string lines = head->lines;
+  if (lines.empty()) lines = bytes_of(versions_.next());
+  if (head->last > 0) {
+    Update copy({lines_partition(lines), number_bytes(head->last)});
+    copy.set(attribute::value, Bytes{head->tail});
+    Task<ReplyResult> copying = client_.write(copy);
+    const ReplyResult copied = co_await std::move(copying);
+    if (!copied) co_return failed(NoReply{Code::unavailable, copied.error().why});
+  }
+  const std::uint64_t seq = head->last + 1;
+  Update update(head_key(verb.journal));
+  if (head->version.empty()) {
+    update.if_absent();
+  } else {
+    update.if_equal(attribute::version, Bytes{head->version});
+  }
+  const auto size = static_cast<std::int64_t>(head->bytes + verb.line.size());
+  update.set(attribute::version, Bytes{std::string(bytes_of(version))})
+      .set(lines_name, Bytes{lines})
+      .set(last_number, static_cast<std::int64_t>(seq))
+      .set(all_bytes, size)
+      .set(attribute::value, Bytes{encode(verb.journal, seq, version, *now, verb.line)});
+  bool was_in_doubt = false;
+  Task<ReplyResult> writing = client_.write(update, &was_in_doubt);
+  const ReplyResult reply = co_await std::move(writing);
+  if (!reply) co_return failed(reply.error());
+  if (!reply->is_refused) co_return StoreReply(AppendLine::Reply{true, seq, *now});
+  auto judging = after_refusal(std::move(verb), std::string(bytes_of(version)), was_in_doubt, *now);
+  co_return co_await std::move(judging);
+}
+
+Task<StoreResult> JournalSteps::after_refusal(AppendLine verb, std::string version,
+                                              bool was_in_doubt, StoreTime now) {
+  auto reading = head_of(verb.journal);
+  const HeadResult head = co_await std::move(reading);
+  const StoreError doubt{Code::in_doubt, "the answer to an append to a journal was lost"};
+  if (!head) {
+    if (was_in_doubt) co_return std::unexpected(doubt);
+    co_return failed(head.error());
+  }
+  const AppendLine::Reply done{true, verb.behind + 1, now};
+  if (head->version == version) co_return StoreReply(done);
+  if (!was_in_doubt) co_return StoreReply(AppendLine::Reply{false, head->last, now});
+  if (head->last <= verb.behind) {
+    // It was not done, unless the journal was dropped and begun anew since.
+    if (head->last == verb.behind && head->last > 0) {
+      co_return StoreReply(AppendLine::Reply{false, head->last, now});
+    }
+    co_return std::unexpected(doubt);
+  }
+  std::string line = head->tail;
+  if (head->last > verb.behind + 1) {
+    auto asking = client_.read({lines_partition(head->lines), number_bytes(verb.behind + 1)});
+    const auto item = co_await std::move(asking);
+    if (!item || !*item) co_return std::unexpected(doubt);
+    line = (*item)->bytes(attribute::value);
+  }
+  if (line.starts_with(version)) co_return StoreReply(done);
+  co_return StoreReply(AppendLine::Reply{false, head->last, now});
+}
+
+Task<StoreResult> JournalSteps::read(ReadLines verb) {
+  auto reading = head_of(verb.journal);
+  const HeadResult head = co_await std::move(reading);
+  if (!head) co_return failed(head.error());
+  const auto now = now_();
+  if (!now) co_return unknown_time();
+  ReadLines::Reply found{{}, head->last, *now};
+  const std::size_t most = std::min(verb.limit, limits::journal_read_lines_max);
+  std::size_t bytes = 0;
+  bool is_full = most == 0;
+  const auto add = [&](std::uint64_t seq, std::string_view stored) {
+    JournalLine line = decode(verb.journal, seq, stored);
+    bytes += line.bytes.size();
+    is_full = !found.lines.empty() && bytes > limits::journal_read_bytes_max;
+    if (is_full) return;
+    found.lines.push_back(std::move(line));
+    is_full = found.lines.size() == most;
+  };
+  std::uint64_t at = verb.after;
+  while (!is_full && at + 1 < head->last) {
+    Query query(client_.table());
+    query.flag("ConsistentRead", true);
+    query.name("#p", attribute::partition).name("#s", attribute::sort);
+    query.value(":p", lines_partition(head->lines)).value(":s", Bytes{number_bytes(at)});
+    query.where("#p = :p AND #s > :s");
+    Task<ReplyResult> asking = client_.ask(query.finish());
+    const ReplyResult reply = co_await std::move(asking);
+    if (!reply) co_return failed(reply.error());
+    const Page page = parse_page(*reply);
+    const std::uint64_t before = at;
+    for (const Item& item : page.items) {
+      const std::uint64_t seq = to_number(item.bytes(attribute::sort));
+      if (is_full || seq >= head->last) break;
+      if (seq != at + 1) co_return lost(verb.journal);
+      at = seq;
+      add(seq, item.bytes(attribute::value));
+    }
+    if (at == before) co_return lost(verb.journal);
+  }
+  if (!is_full && at + 1 == head->last) add(head->last, head->tail);
+  co_return StoreReply(std::move(found));
+}
+
+Task<StoreResult> JournalSteps::list(ListJournals verb) {
+  std::vector<JournalSummary> found;
+  const std::size_t most = std::min(verb.limit, limits::journal_read_lines_max);
+  bool is_over = most == 0;
+  std::string from;
+  while (!is_over) {
+    Query query(client_.table());
+    query.flag("ConsistentRead", true).project("#s, #n, #b, #z").from(from);
+    query.name("#p", attribute::partition).name("#s", attribute::sort).name("#n", last_number);
+    query.name("#b", all_bytes).name("#z", dropped_mark).value(":p", std::string(heads));
+    if (!verb.after.empty() && verb.after >= verb.prefix) {
+      query.value(":s", Bytes{verb.after}).where("#p = :p AND #s > :s");
+    } else if (!verb.prefix.empty()) {
+      query.value(":s", Bytes{verb.prefix}).where("#p = :p AND #s >= :s");
+    } else {
+      query.where("#p = :p");
+    }
+    Task<ReplyResult> asking = client_.ask(query.finish());
+    const ReplyResult reply = co_await std::move(asking);
+    if (!reply) co_return failed(reply.error());
+    Page page = parse_page(*reply);
+    for (const Item& item : page.items) {
+      const std::string name(item.bytes(attribute::sort));
+      is_over = !name.starts_with(verb.prefix) || found.size() == most;
+      if (is_over) break;
+      const Head head = parse_head(item);
+      if (!head.is_dropped) found.push_back({name, head.last, head.bytes});
+    }
+    from = std::move(page.next);
+    is_over = is_over || from.empty();
+  }
+  co_return StoreReply(std::move(found));
+}
+
+Task<StoreResult> JournalSteps::drop(DropJournal verb) {
+  auto reading = head_of(verb.journal);
+  HeadResult head = co_await std::move(reading);
+  if (!head) co_return failed(head.error());
+  if (head->last != verb.last) co_return StoreReply(DropJournal::Reply{false, head->last});
+  if (head->version.empty()) co_return StoreReply(DropJournal::Reply{true, 0});
+  const std::string version(bytes_of(versions_.next()));
+  Update update(head_key(verb.journal));
+  update.if_equal(attribute::version, Bytes{head->version})
+      .set(attribute::version, Bytes{version})
+      .set(dropped_mark, std::int64_t{1})
+      .remove(attribute::value);
+  bool was_in_doubt = false;
+  Task<ReplyResult> writing = client_.write(update, &was_in_doubt);
+  const ReplyResult reply = co_await std::move(writing);
+  if (!reply) co_return failed(reply.error());
+  if (!reply->is_refused) {
+    head->version = version;
+    auto ending = end_drop(verb.journal, std::move(*head));
+    const auto ended = co_await std::move(ending);
+    if (!ended) co_return std::unexpected(StoreError{Code::in_doubt, ended.error().why});
+    co_return StoreReply(DropJournal::Reply{true, 0});
+  }
+  // Another appender or dropper came first; or an earlier try of this one, whose answer was lost:
+  // then its lines go now.
+  auto looking = head_of(verb.journal);
+  const HeadResult now = co_await std::move(looking);
+  if (!now) {
+    co_return std::unexpected(
+        StoreError{was_in_doubt ? Code::in_doubt : Code::unavailable, now.error().why});
+  }
+  co_return StoreReply(DropJournal::Reply{now->last == 0, now->last});
+}
+
+}  // namespace idem::dynamodb

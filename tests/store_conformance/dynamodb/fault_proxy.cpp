@@ -1,0 +1,211 @@
+#include "store_conformance/dynamodb/fault_proxy.hpp"
+
+#include <arpa/inet.h>
+#include <netinet/in.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <optional>
+
+namespace idem::test {
+namespace {
+
+sockaddr_in loopback(int port) {
+  sockaddr_in address{};
+  address.sin_family = AF_INET;
+  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  address.sin_port = htons(static_cast<std::uint16_t>(port));
+  return address;
+}
+
+/// A whole message with a Content-Length; none: the connection ended before.
+std::optional<std::string> read_message(int socket, std::string& rest) {
+  char buffer[16 * 1024];
+  for (;;) {
+    const auto head_end = rest.find("\r\n\r\n");
+    if (head_end != rest.npos) {
+      std::string head = rest.substr(0, head_end);
+      std::ranges::transform(head, head.begin(), [](char c) {
+        return c >= 'A' && c <= 'Z' ? static_cast<char>(c | 0x20) : c;
+      });
+      const auto field = head.find("content-length:");
+      const std::size_t body =
+          field == head.npos ? 0 : std::strtoull(head.c_str() + field + 15, nullptr, 10);
+      const std::size_t size = head_end + 4 + body;
+      if (rest.size() >= size) {
+        std::string message = rest.substr(0, size);
+        rest.erase(0, size);
+        return message;
+      }
+    }
+    const ssize_t count = recv(socket, buffer, sizeof buffer, 0);
+    if (count <= 0) return std::nullopt;
+    rest.append(buffer, static_cast<std::size_t>(count));
+  }
+}
+
+bool send_all(int socket, std::string_view bytes) {
+  while (!bytes.empty()) {
+    const ssize_t count = send(socket, bytes.data(), bytes.size(), MSG_NOSIGNAL);
+    if (count <= 0) return false;
+    bytes.remove_prefix(static_cast<std::size_t>(count));
+  }
+  return true;
+}
+
+std::string action_of(const std::string& request) {
+  constexpr std::string_view before = "DynamoDB_20120810.";
+  const auto at = request.find(before);
+  if (at == request.npos) return {};
+  const auto end = request.find('\r', at);
+  return request.substr(at + before.size(), end - at - before.size());
+}
+
+std::string error_answer(int status, const std::string& type) {
+  const std::string body = R"({"__type":"com.amazonaws.dynamodb.v20120810#)" + type + "\"}";
+  return "HTTP/1.1 " + std::to_string(status) +
+         " X\r\nContent-Length: " + std::to_string(body.size()) + "\r\n\r\n" + body;
+}
+
+}  // namespace
+
+FaultProxy::FaultProxy(const std::string& target) {
+  target_port_ = std::atoi(target.c_str() + target.rfind(':') + 1);
+  listener_ = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+  sockaddr_in address = loopback(0);
+  if (bind(listener_, reinterpret_cast<sockaddr*>(&address), sizeof address) != 0) std::abort();
+  if (listen(listener_, 64) != 0) std::abort();
+  socklen_t size = sizeof address;
+  getsockname(listener_, reinterpret_cast<sockaddr*>(&address), &size);
+  port_ = ntohs(address.sin_port);
+  acceptor_ = std::thread([this] { accept_all(); });
+}
+
+FaultProxy::~FaultProxy() {
+  {
+    const std::lock_guard lock(mutex_);
+    is_stopping_ = true;
+    for (const int client : clients_) shutdown(client, SHUT_RDWR);
+  }
+  shutdown(listener_, SHUT_RDWR);
+  acceptor_.join();
+  for (std::thread& server : servers_) server.join();
+  for (const int client : clients_) close(client);
+  close(listener_);
+}
+
+std::string FaultProxy::endpoint() const { return "http://127.0.0.1:" + std::to_string(port_); }
+
+void FaultProxy::plan(const std::string& action, Mishap mishap, int times,
+                      const std::string& part) {
+  const std::lock_guard lock(mutex_);
+  plans_.push_back({action, part, mishap, times});
+}
+
+int FaultProxy::met() {
+  const std::lock_guard lock(mutex_);
+  return met_;
+}
+
+int FaultProxy::came(const std::string& action) {
+  const std::lock_guard lock(mutex_);
+  return came_[action];
+}
+
+std::vector<int> FaultProxy::release() {
+  std::vector<std::string> held;
+  {
+    const std::lock_guard lock(mutex_);
+    held.swap(held_);
+  }
+  std::vector<int> statuses;
+  for (const std::string& request : held) {
+    statuses.push_back(std::atoi(pass_on(request).c_str() + 9));
+  }
+  return statuses;
+}
+
+void FaultProxy::accept_all() {
+  for (;;) {
+    const int client = accept(listener_, nullptr, nullptr);
+    if (client < 0) return;
+    const std::lock_guard lock(mutex_);
+    if (is_stopping_) {
+      close(client);
+      return;
+    }
+    clients_.push_back(client);
+    servers_.emplace_back([this, client] { serve(client); });
+  }
+}
+
+void FaultProxy::serve(int client) {
+  std::string rest;
+  while (const auto request = read_message(client, rest)) {
+    if (!answer(client, *request)) break;
+  }
+  shutdown(client, SHUT_RDWR);
+}
+
+/// False: the connection is cut.
+bool FaultProxy::answer(int client, const std::string& request) {
+  std::optional<Mishap> mishap;
+  {
+    const std::lock_guard lock(mutex_);
+    const std::string action = action_of(request);
+    ++came_[action];
+    const auto found = std::ranges::find_if(plans_, [&](const Plan& plan) {
+      return plan.action == action && request.find(plan.part) != request.npos;
+    });
+    if (found != plans_.end()) {
+      mishap = found->mishap;
+      ++met_;
+      if (--found->left == 0) plans_.erase(found);
+    }
+    if (mishap == Mishap::hold) held_.push_back(request);
+  }
+  if (!mishap) return send_all(client, pass_on(request));
+  switch (*mishap) {
+    case Mishap::throttle:
+      return send_all(client, error_answer(400, "ThrottlingException"));
+    case Mishap::fail:
+      return send_all(client, error_answer(500, "InternalServerError"));
+    case Mishap::fail_after:
+      pass_on(request);
+      return send_all(client, error_answer(500, "InternalServerError"));
+    case Mishap::cut_before:
+    case Mishap::hold:
+      return false;
+    case Mishap::cut_after:
+      pass_on(request);
+      return false;
+    case Mishap::twice: {
+      const std::string first = pass_on(request);
+      pass_on(request);
+      return send_all(client, first);
+    }
+    case Mishap::damage: {
+      std::string whole = pass_on(request);
+      const auto at = whole.rfind("\"B\":\"");
+      if (at != whole.npos) whole[at + 5] = whole[at + 5] == 'A' ? 'B' : 'A';
+      return send_all(client, whole);
+    }
+  }
+  return false;
+}
+
+std::string FaultProxy::pass_on(const std::string& request) const {
+  const int server = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+  const sockaddr_in address = loopback(target_port_);
+  std::string rest;
+  std::optional<std::string> whole;
+  const bool is_there =
+      connect(server, reinterpret_cast<const sockaddr*>(&address), sizeof address) == 0;
+  if (is_there && send_all(server, request)) whole = read_message(server, rest);
+  close(server);
+  return whole.value_or("HTTP/1.1 500 X\r\nContent-Length: 0\r\n\r\n");
+}
+
+}  // namespace idem::test
