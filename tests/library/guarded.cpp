@@ -45,7 +45,8 @@ Guarded::Guarded() {
   }
   engine_ = std::make_unique<Engine>(open());
   const auto made = engine_->transactions()->run(
-      "CREATE TABLE payments (id TEXT PRIMARY KEY, amount INTEGER NOT NULL CHECK (amount > 0))");
+      "CREATE TABLE payments (id VARCHAR(255) PRIMARY KEY, amount INTEGER NOT NULL CHECK (amount > "
+      "0))");
   EXPECT_TRUE(made) << made.error();
   guard_ = std::make_unique<Guard>(*engine_, commits_only());
 }

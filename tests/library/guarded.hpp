@@ -32,7 +32,7 @@ inline constexpr const char* own_connection_setup =
 std::expected<std::unique_ptr<Store>, std::string> open_as(const std::string& kind,
                                                            const std::string& url);
 
-/// Of "sqlite", "sqlite_own" and "postgres", whose transactions hold business rows.
+/// Of "sqlite", "sqlite_own", "postgres" and "mysql", whose transactions hold business rows.
 class Guarded : public testing::TestWithParam<std::string> {
  protected:
   Guarded();

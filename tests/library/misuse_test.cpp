@@ -79,7 +79,8 @@ TEST_F(Misuse, S17_rows_in_a_store_that_holds_none_are_refused_with_the_stores_t
   EXPECT_DEATH(
       (void)guard.serve(payment("k"),
                         [&](const Request&, Execution& run) { return run.commit(nothing); }),
-      "commit\\(\\): this store has no transactions .* open a sqlite: or postgres:// store");
+      "commit\\(\\): this store has no transactions .* open a sqlite:, postgres:// or mysql:// "
+      "store");
   EXPECT_DEATH((void)guard.serve_in_transaction(payment("k"), nothing),
                "serve_in_transaction\\(\\): this store has no transactions");
   EXPECT_DEATH(PhasedGuard(engine, charging(), {step("a")}), "this store has no transactions");

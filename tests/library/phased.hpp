@@ -138,12 +138,12 @@ class Phases : public Guarded {
     return rows ? std::get<std::int64_t>(rows->at(0).at(0)) : -1;
   }
   std::int64_t flows() {
-    return count(GetParam() == "sqlite" ? "SELECT count(*) FROM idem_flows"
-                                        : "SELECT count(*) FROM idem.flows");
+    return count(GetParam() != "postgres" ? "SELECT count(*) FROM idem_flows"
+                                          : "SELECT count(*) FROM idem.flows");
   }
   std::int64_t messages() {
-    return count(GetParam() == "sqlite" ? "SELECT count(*) FROM idem_outbox"
-                                        : "SELECT count(*) FROM idem.outbox");
+    return count(GetParam() != "postgres" ? "SELECT count(*) FROM idem_outbox"
+                                          : "SELECT count(*) FROM idem.outbox");
   }
 
   Bank bank_;

@@ -8,7 +8,7 @@ namespace {
 
 using LostPhases = Phases;
 
-INSTANTIATE_TEST_SUITE_P(Stores, LostPhases, testing::Values("sqlite", "postgres"),
+INSTANTIATE_TEST_SUITE_P(Stores, LostPhases, testing::Values("sqlite", "postgres", "mysql"),
                          [](const auto& kind) { return kind.param; });
 
 // The end removed the due flow; only the record still knows how far it had come.

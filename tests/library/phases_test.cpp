@@ -5,7 +5,7 @@
 namespace idem::test {
 namespace {
 
-INSTANTIATE_TEST_SUITE_P(Stores, Phases, testing::Values("sqlite", "postgres"),
+INSTANTIATE_TEST_SUITE_P(Stores, Phases, testing::Values("sqlite", "postgres", "mysql"),
                          [](const auto& kind) { return kind.param; });
 
 TEST_P(Phases, S16_V22_run_one_after_the_other_and_their_answer_is_replayed) {

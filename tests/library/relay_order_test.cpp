@@ -6,7 +6,7 @@ namespace {
 
 using RelayedInOrder = Relayed;
 
-INSTANTIATE_TEST_SUITE_P(Stores, RelayedInOrder, testing::Values("sqlite", "postgres"),
+INSTANTIATE_TEST_SUITE_P(Stores, RelayedInOrder, testing::Values("sqlite", "postgres", "mysql"),
                          [](const auto& kind) { return kind.param; });
 
 TEST_P(RelayedInOrder,
@@ -59,12 +59,12 @@ TEST_P(RelayedInOrder,
   EXPECT_EQ(queue.claim(16, 10s, 1h, false)->size(), 1);
 }
 
-using RelayedOnPostgres = Relayed;
-INSTANTIATE_TEST_SUITE_P(Stores, RelayedOnPostgres, testing::Values("postgres"),
+using RelayedByTwo = Relayed;
+INSTANTIATE_TEST_SUITE_P(Stores, RelayedByTwo, testing::Values("postgres"),
                          [](const auto& kind) { return kind.param; });
 
 // Two transactions at once, the one with the lower number committed last.
-TEST_P(RelayedOnPostgres, T60_a_message_that_is_committed_late_is_delivered_all_the_same) {
+TEST_P(RelayedByTwo, T60_a_message_that_is_committed_late_is_delivered_all_the_same) {
   std::promise<void> enqueued;
   std::promise<void> go;
   std::jthread late([&] {
@@ -87,7 +87,7 @@ TEST_P(RelayedOnPostgres, T60_a_message_that_is_committed_late_is_delivered_all_
 }
 
 // The same about one aggregate: the second waits for the first, so that what is seen is in order.
-TEST_P(RelayedOnPostgres, T60_T61_of_one_aggregate_the_later_number_is_never_seen_first) {
+TEST_P(RelayedByTwo, T60_T61_of_one_aggregate_the_later_number_is_never_seen_first) {
   std::promise<void> enqueued;
   std::promise<void> go;
   std::jthread first([&] {
@@ -102,8 +102,9 @@ TEST_P(RelayedOnPostgres, T60_T61_of_one_aggregate_the_later_number_is_never_see
   std::jthread second([&] { send(message("second", "x")); });
   const auto waits = [&] {
     const auto rows = engine_->transactions()->run(
-        "SELECT count(*) FROM pg_locks WHERE locktype = 'advisory' AND NOT granted"
-        " AND classid = 1229210959");
+        GetParam() == "mysql" ? "SELECT count(*) FROM information_schema.innodb_lock_waits"
+                              : "SELECT count(*) FROM pg_locks WHERE locktype = 'advisory'"
+                                " AND NOT granted AND classid = 1229210959");
     return std::get<std::int64_t>(rows->at(0).at(0)) > 0;
   };
   while (!waits()) std::this_thread::yield();

@@ -7,7 +7,7 @@
 namespace idem::test {
 namespace {
 
-INSTANTIATE_TEST_SUITE_P(Stores, Relayed, testing::Values("sqlite", "postgres"),
+INSTANTIATE_TEST_SUITE_P(Stores, Relayed, testing::Values("sqlite", "postgres", "mysql"),
                          [](const auto& kind) { return kind.param; });
 
 TEST_P(Relayed,

@@ -4,6 +4,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <chrono>
 #include <filesystem>
 #include <memory>
@@ -11,6 +12,8 @@
 #include <thread>
 #include <vector>
 
+#include "support/dynamodb.hpp"
+#include "support/mysql.hpp"
 #include "support/postgres.hpp"
 #include "support/redis.hpp"
 #include "support/temp_dir.hpp"
@@ -57,33 +60,62 @@ class Place {
  public:
   explicit Place(const std::string& kind) : kind_(kind) {
     if (kind == "postgres" || kind == "hybrid") database_ = std::make_unique<TestDatabase>();
+    if (kind == "mysql") mysql_ = std::make_unique<TestMysqlDatabase>();
     if (kind == "redis" || kind == "hybrid") redis_ = std::make_unique<RedisServer>();
+    if (kind == "dynamodb") table_ = new_dynamodb_table();
   }
   std::string url() const {
     if (kind_ == "sqlite") return "sqlite:" + file("idem.db");
     if (kind_ == "postgres") return database_->uri();
+    if (kind_ == "mysql") return mysql_->url();
     if (kind_ == "redis") return redis_->url();
+    if (kind_ == "dynamodb") return dynamodb_url(shared_dynamodb_endpoint(), table_);
     return "hybrid:?truth=" + database_->uri() + "&fast=" + redis_->url();
   }
-  /// mv, DROP SCHEMA, FLUSHALL.
+  /// mv, DROP, FLUSHALL, DeleteTable.
   void lose() const {
     if (kind_ == "sqlite") fs::rename(file("idem.db"), file("elsewhere.db"));
     if (database_) Psql(database_->uri()).run("DROP SCHEMA idem CASCADE");
+    if (mysql_) {
+      const auto& name = mysql_->name();
+      MysqlSession(mysql_->url()).run("DROP DATABASE " + name + "; CREATE DATABASE " + name);
+    }
     if (redis_) redis_->ask("flushall");
+    if (kind_ == "dynamodb") lose_table();
   }
   bool is_empty() const {
     if (kind_ == "sqlite") return !fs::exists(file("idem.db"));
     if (kind_ == "redis") return redis_->ask("dbsize") == "0";
+    if (kind_ == "dynamodb") return !has_table();
+    if (kind_ == "mysql") {
+      const std::string tables = "information_schema.tables WHERE table_schema = DATABASE()";
+      return MysqlSession(mysql_->url()).run("SELECT count(*) FROM " + tables) == "0";
+    }
     return Psql(database_->uri()).run("SELECT to_regnamespace('idem') IS NULL") == "t";
   }
 
  private:
   std::string kind_;
   std::string file(const std::string& name) const { return (folder_.path() / name).string(); }
+  bool has_table() const {
+    const auto all = ask_dynamodb(shared_dynamodb_endpoint(), "ListTables", "{}");
+    return std::ranges::any_of(all["TableNames"].items,
+                               [&](const Json& name) { return name.string == table_; });
+  }
+  /// The service answers before the table is gone.
+  void lose_table() const {
+    ask_dynamodb(shared_dynamodb_endpoint(), "DeleteTable", R"({"TableName":")" + table_ + "\"}");
+    const auto until = std::chrono::steady_clock::now() + 10s;
+    while (has_table() && std::chrono::steady_clock::now() < until) {
+      std::this_thread::sleep_for(20ms);
+    }
+  }
 
   TempDir folder_;
   std::unique_ptr<TestDatabase> database_;
+  std::unique_ptr<TestMysqlDatabase> mysql_;
   std::unique_ptr<RedisServer> redis_;
+  std::string table_;  ///< Of DynamoDB.
 };
 
 class WhichStoreIsOpened : public testing::TestWithParam<std::string> {
@@ -121,7 +153,8 @@ class WhichStoreIsOpened : public testing::TestWithParam<std::string> {
 };
 
 INSTANTIATE_TEST_SUITE_P(Stores, WhichStoreIsOpened,
-                         testing::Values("sqlite", "postgres", "redis", "hybrid"),
+                         testing::Values("sqlite", "postgres", "mysql", "redis", "dynamodb",
+                                         "hybrid"),
                          [](const auto& kind) { return kind.param; });
 
 TEST_P(WhichStoreIsOpened, S02_a_start_reports_the_id_the_place_and_whether_it_is_new) {
@@ -199,7 +232,7 @@ TEST_P(WhichStoreIsOpened, S02_a_start_that_makes_no_store_chooses_no_settings) 
 
 TEST_P(WhichStoreIsOpened, S02_a_migration_uses_the_settings_that_are_recorded) {
   const std::string url = place_.url();
-  if (GetParam() == "redis") {
+  if (GetParam() == "redis" || GetParam() == "dynamodb") {
     EXPECT_EQ(migrate_store(url).value().place, "") << "it has no schema";
     return;
   }

@@ -102,7 +102,7 @@ class Fences {
 class Twins {
  public:
   Twins(const std::string& kind, std::uint64_t seed)
-      : reaps_early_(kind.starts_with("redis")),
+      : reaps_early_(kind.starts_with("redis") || kind.starts_with("dynamodb")),
         forgets_its_attempts_(kind.starts_with("hybrid")),
         is_sealed_(kind.starts_with("sealed_")),
         random_(seed),
@@ -411,9 +411,11 @@ TEST_P(Differential, T58_a_store_answers_as_the_reference_does) {
 
 INSTANTIATE_TEST_SUITE_P(Stores, Differential,
                          testing::Values(std::pair("sqlite:", 30'000),
-                                         std::pair("postgres:", 4'000), std::pair("redis:", 10'000),
+                                         std::pair("postgres:", 4'000), std::pair("mysql:", 4'000),
+                                         std::pair("redis:", 10'000),
                                          std::pair("redis_cluster:", 4'000),
-                                         std::pair("hybrid:", 4'000),
+                                         std::pair("dynamodb:", 4'000), std::pair("hybrid:", 4'000),
+                                         std::pair("hybrid_mysql:", 4'000),
                                          std::pair("sealed_sqlite:", 8'000)),
                          [](const auto& named) {
                            const std::string kind = named.param.first;

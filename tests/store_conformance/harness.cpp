@@ -1,11 +1,14 @@
 #include "store_conformance/harness.hpp"
 
+#include "store/dynamodb/dynamodb_store.hpp"
+#include "store/mysql/mysql_store.hpp"
 #include "store/postgres/postgres_store.hpp"
 #include "store/redis/hybrid_store.hpp"
 #include "store/redis/redis_store.hpp"
 #include "store/sealed_store.hpp"
 #include "store/sqlite/sqlite_store.hpp"
 #include "store/stores.hpp"
+#include "support/dynamodb.hpp"
 #include "support/redis.hpp"
 
 #include <idem/fingerprint.hpp>
@@ -34,16 +37,22 @@ TempFolder::~TempFolder() {
 
 IdentitySettings test_settings() { return {"operation", "header:X-Tenant-Id"}; }
 
+namespace {
+
+std::unique_ptr<Store> expect_open(std::expected<std::unique_ptr<Store>, StoreError> store) {
+  if (store) return std::move(*store);
+  ADD_FAILURE() << store.error().detail;
+  std::abort();
+}
+
+}  // namespace
+
 std::unique_ptr<Store> open_by_url(const std::string& url, const TestClock& clock,
                                    const IdentitySettings& settings) {
   auto store = url == "memory:" ? open_memory(settings, clock.host().wall)
                                 : open_sqlite(url.substr(std::string("sqlite:").size()), settings,
                                               {.host = clock.host()});
-  if (!store) {
-    ADD_FAILURE() << store.error().detail;
-    std::abort();
-  }
-  return std::move(*store);
+  return expect_open(std::move(store));
 }
 
 EncryptionSettings test_encryption() {
@@ -69,19 +78,38 @@ StorePlace::StorePlace(std::string kind, TestClock& clock)
 StorePlace::~StorePlace() = default;
 
 std::unique_ptr<Store> StorePlace::open(const std::string& name, const IdentitySettings& settings) {
-  auto store = open_plain(name, settings);
+  auto store = (this->*opener())(name, settings);
   if (!is_sealed_ && !is_scoped_) return store;
   EncryptionSettings encryption = test_encryption();
   encryption.key_per_scope = is_scoped_;
   return make_sealed(std::move(store), encryption);
 }
 
-std::unique_ptr<Store> StorePlace::open_plain(const std::string& name,
-                                              const IdentitySettings& settings) {
-  if (kind_.starts_with("postgres")) return open_postgres_named(name, settings);
-  if (kind_ == "hybrid:") return open_hybrid_named(name, settings);
-  if (kind_.starts_with("redis")) return open_redis_named(name, settings);
+StorePlace::Opener StorePlace::opener() const {
+  static const std::pair<std::string_view, Opener> openers[] = {
+      {"postgres", &StorePlace::open_postgres_named},
+      {"mysql", &StorePlace::open_mysql_named},
+      {"redis", &StorePlace::open_redis_named},
+      {"dynamodb", &StorePlace::open_dynamodb_named},
+      {"hybrid", &StorePlace::open_hybrid_named},
+  };
+  for (const auto& [begins, opener] : openers) {
+    if (kind_.starts_with(begins)) return opener;
+  }
+  return &StorePlace::open_by_url_named;
+}
+
+std::unique_ptr<Store> StorePlace::open_by_url_named(const std::string& name,
+                                                     const IdentitySettings& settings) {
   return open_by_url(kind_ == "memory:" ? kind_ : kind_ + folder_.file(name), clock_, settings);
+}
+
+void StorePlace::follow_clock(std::function<void(std::int64_t ms)> set) {
+  const auto follow = [set = std::move(set), clock = &clock_] {
+    set(clock->now().time_since_epoch().count());
+  };
+  follow();
+  clock_.on_advance(follow);
 }
 
 std::unique_ptr<Store> StorePlace::open_postgres_named(const std::string& name,
@@ -90,11 +118,8 @@ std::unique_ptr<Store> StorePlace::open_postgres_named(const std::string& name,
   const bool is_new = !database;
   if (is_new) database = std::make_unique<TestDatabase>();
   const bool is_pooled = kind_ == "postgres_pooled:";
-  auto store = open_postgres(is_pooled ? database->pooled_uri() : database->uri(), settings, {});
-  if (!store) {
-    ADD_FAILURE() << store.error().detail;
-    std::abort();
-  }
+  const std::string uri = is_pooled ? database->pooled_uri() : database->uri();
+  auto store = expect_open(open_postgres(uri, settings, {}));
   if (is_new) {
     const auto session = std::make_shared<Psql>(database->uri());
     session->run(
@@ -102,23 +127,31 @@ std::unique_ptr<Store> StorePlace::open_postgres_named(const std::string& name,
         "INSERT INTO test_clock VALUES (0);"
         "CREATE OR REPLACE FUNCTION idem.now() RETURNS timestamptz LANGUAGE sql VOLATILE"
         " RETURN (SELECT to_timestamp(0) + interval '1 millisecond' * ms FROM public.test_clock)");
-    const auto set = [session, clock = &clock_] {
-      const auto ms = clock->now().time_since_epoch().count();
+    follow_clock([session](std::int64_t ms) {
       session->run("UPDATE test_clock SET ms = " + std::to_string(ms));
-    };
-    set();
-    clock_.on_advance(set);
+    });
   }
-  return std::move(*store);
+  return store;
 }
 
-std::unique_ptr<Store> StorePlace::open_hybrid_named(const std::string& name,
-                                                     const IdentitySettings& settings) {
-  const std::string fast = "redis://" + shared_redis_address() + "/?prefix=" + new_redis_prefix();
-  auto store =
-      open_hybrid(open_postgres_named(name, settings), fast,
-                  {.clock = clock_.host().wall, .reply_max = std::chrono::seconds(10), .warn = {}});
-  return std::move(*store);
+std::unique_ptr<Store> StorePlace::open_mysql_named(const std::string& name,
+                                                    const IdentitySettings& settings) {
+  auto& database = mysql_databases_[name];
+  const bool is_new = !database;
+  if (is_new) database = std::make_unique<TestMysqlDatabase>();
+  auto store = expect_open(open_mysql(database->url(), settings, {}));
+  if (is_new) {
+    const auto session = std::make_shared<MysqlSession>(database->url());
+    session->run(
+        "CREATE TABLE test_clock (ms BIGINT) ENGINE=InnoDB;"
+        "INSERT INTO test_clock VALUES (0);"
+        "CREATE OR REPLACE FUNCTION idem_now() RETURNS BIGINT NOT DETERMINISTIC READS SQL DATA"
+        " RETURN (SELECT ms FROM test_clock)");
+    follow_clock([session](std::int64_t ms) {
+      session->run("UPDATE test_clock SET ms = " + std::to_string(ms));
+    });
+  }
+  return store;
 }
 
 std::unique_ptr<Store> StorePlace::open_redis_named(const std::string& name,
@@ -128,12 +161,27 @@ std::unique_ptr<Store> StorePlace::open_redis_named(const std::string& name,
   const std::string where = kind_ == "redis:"
                                 ? "redis://" + shared_redis_address() + "/"
                                 : "redis+cluster://" + shared_redis_cluster_addresses() + "/";
-  auto store = open_redis(where + "?prefix=" + prefix, settings, {.clock = clock_.host().wall});
-  if (!store) {
-    ADD_FAILURE() << store.error().detail;
-    std::abort();
-  }
-  return std::move(*store);
+  return expect_open(
+      open_redis(where + "?prefix=" + prefix, settings, {.clock = clock_.host().wall}));
+}
+
+std::unique_ptr<Store> StorePlace::open_dynamodb_named(const std::string& name,
+                                                       const IdentitySettings& settings) {
+  auto& table = prefixes_[name];
+  if (table.empty()) table = new_dynamodb_table();
+  return expect_open(open_dynamodb(
+      dynamodb_url(shared_dynamodb_endpoint(), table), settings,
+      {.clock = clock_.host().wall, .waits = {.change = std::chrono::milliseconds(20)}}));
+}
+
+std::unique_ptr<Store> StorePlace::open_hybrid_named(const std::string& name,
+                                                     const IdentitySettings& settings) {
+  const std::string fast = "redis://" + shared_redis_address() + "/?prefix=" + new_redis_prefix();
+  auto truth = kind_ == "hybrid_mysql:" ? open_mysql_named(name, settings)
+                                        : open_postgres_named(name, settings);
+  return expect_open(open_hybrid(
+      std::move(truth), fast,
+      {.clock = clock_.host().wall, .reply_max = std::chrono::seconds(10), .warn = {}}));
 }
 
 RecordId key(int number) {

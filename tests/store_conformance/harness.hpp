@@ -2,6 +2,7 @@
 
 #include "core/record/store_clock.hpp"
 #include "store_conformance/describe.hpp"
+#include "support/mysql.hpp"
 #include "support/postgres.hpp"
 
 #include <idem/open_store.hpp>
@@ -68,9 +69,10 @@ std::unique_ptr<Store> open_by_url(const std::string& url, const TestClock& cloc
 /// clock is the test's.
 class StorePlace {
  public:
-  /// `kind`: "memory:", "sqlite:", "postgres:", "postgres_pooled:" (behind PgBouncer),
-  /// "redis:", "redis_cluster:", or "hybrid:" of PostgreSQL and Redis. With "sealed_" before it the
-  /// store encrypts what it keeps, with "scoped_" each scope under a key of its own.
+  /// `kind`: "memory:", "sqlite:", "postgres:", "postgres_pooled:" (behind PgBouncer), "mysql:",
+  /// "redis:", "redis_cluster:", "dynamodb:", "hybrid:" of PostgreSQL and Redis, or "hybrid_mysql:"
+  /// of MySQL and Redis. With "sealed_" before it the store encrypts what it keeps, with "scoped_"
+  /// each scope under a key of its own.
   StorePlace(std::string kind, TestClock& clock);
   ~StorePlace();
 
@@ -79,14 +81,24 @@ class StorePlace {
   std::string file(const std::string& name) const { return folder_.file(name); }
 
  private:
-  std::unique_ptr<Store> open_plain(const std::string& name, const IdentitySettings& settings);
+  using Opener = std::unique_ptr<Store> (StorePlace::*)(const std::string& name,
+                                                        const IdentitySettings& settings);
+
+  Opener opener() const;
+  std::unique_ptr<Store> open_by_url_named(const std::string& name,
+                                           const IdentitySettings& settings);
   std::unique_ptr<Store> open_postgres_named(const std::string& name,
                                              const IdentitySettings& settings);
-
-  std::unique_ptr<Store> open_hybrid_named(const std::string& name,
-                                           const IdentitySettings& settings);
+  std::unique_ptr<Store> open_mysql_named(const std::string& name,
+                                          const IdentitySettings& settings);
   std::unique_ptr<Store> open_redis_named(const std::string& name,
                                           const IdentitySettings& settings);
+  std::unique_ptr<Store> open_dynamodb_named(const std::string& name,
+                                             const IdentitySettings& settings);
+  std::unique_ptr<Store> open_hybrid_named(const std::string& name,
+                                           const IdentitySettings& settings);
+  /// `set` brings the test's clock to the store: now, and after each advance.
+  void follow_clock(std::function<void(std::int64_t ms)> set);
 
   std::string kind_;
   bool is_sealed_;
@@ -94,7 +106,8 @@ class StorePlace {
   TestClock& clock_;
   TempFolder folder_;
   std::map<std::string, std::unique_ptr<TestDatabase>> databases_;
-  std::map<std::string, std::string> prefixes_;
+  std::map<std::string, std::unique_ptr<TestMysqlDatabase>> mysql_databases_;
+  std::map<std::string, std::string> prefixes_;  ///< At Redis, and tables of DynamoDB.
 };
 
 // ---- values ----
@@ -122,16 +135,23 @@ Verb by_token(Verb verb) {
 Resolve a_resolve(int key_number, Resolve::As as, std::optional<Fence> fence,
                   StoreTime observed_at = {});
 
-/// All kinds of stores. A new one is added here, and its place in StorePlace.
+/// Each kind of store once, and `further` ones. A new kind is added here, and its opener to
+/// StorePlace.
+inline auto stores_and(const std::vector<std::string>& further) {
+  std::vector<std::string> kinds{
+      "memory:", "sqlite:", "postgres:", "mysql:", "redis:", "dynamodb:"};
+  kinds.insert(kinds.end(), further.begin(), further.end());
+  return testing::ValuesIn(kinds);
+}
+/// All of them, with the ways in which they are opened.
 inline auto every_store() {
-  return testing::Values(
-      "memory:", "sqlite:", "postgres:", "postgres_pooled:", "redis:", "redis_cluster:", "hybrid:",
-      "sealed_sqlite:", "sealed_hybrid:", "scoped_sqlite:");
+  return stores_and({"postgres_pooled:", "redis_cluster:", "hybrid:", "hybrid_mysql:",
+                     "sealed_sqlite:", "sealed_hybrid:", "scoped_sqlite:"});
 }
 /// Those of them that offer transactions.
 inline auto stores_with_transactions() {
-  return testing::Values("sqlite:", "postgres:", "postgres_pooled:", "sealed_sqlite:",
-                         "sealed_postgres:", "scoped_sqlite:");
+  return testing::Values("sqlite:", "postgres:", "postgres_pooled:", "mysql:", "sealed_sqlite:",
+                         "sealed_postgres:", "sealed_mysql:", "scoped_sqlite:");
 }
 inline std::string name_of_store(const testing::TestParamInfo<std::string>& named) {
   return named.param.substr(0, named.param.find(':'));

@@ -393,12 +393,7 @@ TEST_P(Reconciling, S19_a_lease_that_ran_out_is_asked_about_without_a_plan) {
   EXPECT_EQ(record(1).state, State::completed);
 }
 
-INSTANTIATE_TEST_SUITE_P(Stores, Reconciling,
-                         testing::Values("memory:", "sqlite:", "postgres:", "redis:"),
-                         [](const auto& named) {
-                           const std::string kind = named.param;
-                           return kind.substr(0, kind.find(':'));
-                         });
+INSTANTIATE_TEST_SUITE_P(Stores, Reconciling, stores_and({}), name_of_store);
 
 }  // namespace
 }  // namespace idem::test

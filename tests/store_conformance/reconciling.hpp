@@ -42,7 +42,7 @@ class Intruding final : public ForwardingStore {
 
 /// Unknown records in a store whose clock is the test's, and a provider that gives the test's
 /// replies.
-class Reconciling : public testing::TestWithParam<const char*> {
+class Reconciling : public testing::TestWithParam<std::string> {
  protected:
   Reconciling() {
     store_ = place_.open("reconciled.db", test_settings());

@@ -161,8 +161,7 @@ TEST_P(ResealConformance, S14_what_is_not_accepted_in_clear_is_not_sealed) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Stores, ResealConformance,
-                         testing::Values("memory:", "sqlite:", "postgres:", "postgres_pooled:",
-                                         "redis:", "redis_cluster:", "hybrid:"),
+                         stores_and({"postgres_pooled:", "redis_cluster:", "hybrid:"}),
                          name_of_store);
 
 }  // namespace

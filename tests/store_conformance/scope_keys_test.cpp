@@ -377,9 +377,7 @@ TEST_P(ScopeKeysConformance, S14_lines_of_journals_are_sealed_for_their_place) {
   EXPECT_TRUE(none.is_damaged);
 }
 
-INSTANTIATE_TEST_SUITE_P(Stores, ScopeKeysConformance,
-                         testing::Values("memory:", "sqlite:", "postgres:", "redis:", "hybrid:"),
-                         name_of_store);
+INSTANTIATE_TEST_SUITE_P(Stores, ScopeKeysConformance, stores_and({"hybrid:"}), name_of_store);
 
 }  // namespace
 }  // namespace idem::test

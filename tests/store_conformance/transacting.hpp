@@ -27,7 +27,7 @@ inline auto pays(std::string payment) {
 }
 
 inline constexpr const char* payments_table =
-    "CREATE TABLE payments (id TEXT PRIMARY KEY, amount INTEGER NOT NULL)";
+    "CREATE TABLE payments (id VARCHAR(255) PRIMARY KEY, amount INTEGER NOT NULL)";
 
 /// How many rows a table has.
 inline std::int64_t rows_in(Transactions& transactions, const std::string& table = "payments") {

@@ -378,9 +378,12 @@ TEST_P(InTransactions, S17_many_threads_with_keys_of_their_own_all_commit) {
 }
 
 TEST_P(InTransactions, S17_values_come_back_as_they_went) {
-  const bool is_sqlite = GetParam().ends_with("sqlite:");
-  must(std::string("CREATE TABLE kept (n INTEGER, i BIGINT, d DOUBLE PRECISION, t TEXT, b ") +
-       (is_sqlite ? "BLOB)" : "BYTEA)"));
+  const bool is_postgres = GetParam().find("postgres") != std::string::npos;
+  const bool is_mysql = GetParam().ends_with("mysql:");
+  must(std::string("CREATE TABLE kept (n INTEGER, i BIGINT, d DOUBLE PRECISION, t ") +
+       (is_mysql      ? "LONGTEXT CHARACTER SET utf8mb4, b LONGBLOB)"
+        : is_postgres ? "TEXT, b BYTEA)"
+                      : "TEXT, b BLOB)"));
   using std::numeric_limits;
   const SqlRows rows{
       {std::int64_t{0}, numeric_limits<std::int64_t>::min(), 0.1, "", SqlBytes{}},

@@ -5,6 +5,8 @@
 #include <thread>
 
 #include "support/admin.hpp"
+#include "support/dynamodb.hpp"
+#include "support/mysql.hpp"
 #include "support/postgres.hpp"
 #include "support/redis.hpp"
 
@@ -22,6 +24,15 @@ Server a_server(const std::string& kind) {
   if (kind == "postgres") {
     const auto server = std::make_shared<PostgresServer>();
     return {server->uri(), [server] { server->stop(); }, [server] { server->start(); }};
+  }
+  if (kind == "mysql") {
+    const auto server = std::make_shared<MysqlServer>();
+    return {server->url(), [server] { server->crash(); }, [server] { server->start(); }};
+  }
+  if (kind == "dynamodb") {
+    const auto server = std::make_shared<DynamodbServer>("path=data");
+    return {dynamodb_url(server->endpoint(), "idem"), [server] { server->crash(); },
+            [server] { server->start(); }};
   }
   const auto server = std::make_shared<RedisServer>();
   return {server->url(), [server] { server->crash(); }, [server] { server->start(); }};
@@ -70,7 +81,8 @@ class StoreHealth : public Operated, public testing::WithParamInterface<std::str
   Server server_;
 };
 
-INSTANTIATE_TEST_SUITE_P(Stores, StoreHealth, testing::Values("postgres", "redis"),
+INSTANTIATE_TEST_SUITE_P(Stores, StoreHealth,
+                         testing::Values("postgres", "redis"),
                          [](const auto& kind) { return kind.param; });
 
 TEST_P(StoreHealth, V15_a_store_that_is_down_is_left_alone_and_found_again_by_itself) {

@@ -1,0 +1,56 @@
+#include "store/mysql/failures.hpp"
+
+#include <idem/limits.hpp>
+
+#include <mysqld_error.h>
+
+#include <algorithm>
+#include <random>
+
+namespace idem::mysql {
+namespace {
+
+// Of MySQL alone: MariaDB's header has other meanings for these numbers, or none.
+constexpr unsigned lock_nowait = 3572;
+constexpr unsigned replica_is_read_only = 1836;
+
+bool is_one_of(const Failure& failure, std::initializer_list<unsigned> codes) noexcept {
+  return std::ranges::find(codes, failure.code) != codes.end();
+}
+
+}  // namespace
+
+bool is_duplicate(const Failure& failure) noexcept { return is_one_of(failure, {ER_DUP_ENTRY}); }
+
+bool is_race(const Failure& failure) noexcept {
+  return is_duplicate(failure) ||
+         is_one_of(failure, {ER_LOCK_DEADLOCK, ER_LOCK_WAIT_TIMEOUT, ER_CHECKREAD,
+                             ER_QUERY_INTERRUPTED, ER_TABLE_DEF_CHANGED, lock_nowait});
+}
+
+bool is_other_server(const Failure& failure) noexcept {
+  return is_one_of(failure, {ER_OPTION_PREVENTS_STATEMENT, replica_is_read_only,
+                             ER_UNKNOWN_COM_ERROR, ER_CANT_EXECUTE_IN_READ_ONLY_TRANSACTION});
+}
+
+bool may_be_another_store(const Failure& failure) noexcept {
+  return is_one_of(failure, {ER_NO_SUCH_TABLE, ER_SP_DOES_NOT_EXIST, ER_BAD_DB_ERROR,
+                             ER_BAD_FIELD_ERROR, ER_NO_DB_ERROR});
+}
+
+bool is_refusal(const Failure& failure) noexcept {
+  return is_one_of(
+      failure, {ER_DATA_TOO_LONG, ER_WARN_DATA_OUT_OF_RANGE, ER_BAD_NULL_ERROR,
+                ER_TRUNCATED_WRONG_VALUE_FOR_FIELD, ER_NET_PACKET_TOO_LARGE, ER_SIGNAL_EXCEPTION});
+}
+
+Millis with_jitter(Millis length) {
+  thread_local std::minstd_rand random{std::random_device{}()};
+  return length / 2 + Millis(random() % static_cast<unsigned>(length.count() / 2 + 1));
+}
+
+Millis next_backoff(Millis before) {
+  return std::clamp<Millis>(before * 2, limits::store_reconnect_min, limits::store_reconnect_max);
+}
+
+}  // namespace idem::mysql

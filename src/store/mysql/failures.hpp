@@ -1,0 +1,22 @@
+#pragma once
+
+#include "store/mysql/connection.hpp"
+
+/// What a failure of a statement means for the calls that it carried.
+namespace idem::mysql {
+
+/// Another transaction was faster, or waited for this one: made again, the calls succeed.
+bool is_race(const Failure& failure) noexcept;
+/// The row that was to be made is there already.
+bool is_duplicate(const Failure& failure) noexcept;
+/// This server does not accept writes (any more): another one of the URL may.
+bool is_other_server(const Failure& failure) noexcept;
+/// A table, a function or the database is missing.
+bool may_be_another_store(const Failure& failure) noexcept;
+/// It can never succeed in this form, whatever the state of the server.
+bool is_refusal(const Failure& failure) noexcept;
+
+Millis with_jitter(Millis length);
+Millis next_backoff(Millis before);
+
+}  // namespace idem::mysql

@@ -1,0 +1,58 @@
+#pragma once
+
+#include <idem/record.hpp>
+#include <idem/store.hpp>
+
+#include <deque>
+#include <set>
+#include <vector>
+
+/// The calls that wait for a connection. On the loop's thread only.
+namespace idem::mysql {
+
+struct Waiting {
+  StoreCall call;
+  StoreCompletion done;
+  MonotonicTime since;
+  /// It was sent once, and the connection was lost before the reply.
+  bool in_doubt = false;
+  /// The server refused a batch with it: it is sent alone, so that it fails no other call.
+  bool alone = false;
+};
+
+/// `records`: steps over named records, many in one transaction. `finds`: many in one statement.
+/// `others`: each on its own.
+enum class Lane : std::uint8_t { records, finds, others };
+Lane lane_of(const StoreCall& call) noexcept;
+
+/// The records that a call of Lane::records may read or change.
+std::vector<RecordId> records_of(const StoreCall& call);
+
+class Lanes {
+ public:
+  void add(Waiting waiting);
+  /// In front of the others.
+  void put_back(std::vector<Waiting> calls);
+
+  /// What one connection does next; empty: there is nothing, or other connections have all of the
+  /// waiting calls' records. Owners' verbs come first, so that no settling write waits behind new
+  /// work. The records stay taken until free().
+  std::vector<Waiting> take(Lane lane);
+  void free(const std::vector<RecordId>& records);
+
+  std::size_t size() const noexcept;
+
+ private:
+  using Calls = std::deque<Waiting>;
+  Calls& of(const StoreCall& call) noexcept;
+  void take_from(Calls& calls, std::size_t most, std::vector<Waiting>& batch, std::size_t& bytes);
+  static std::vector<Waiting> take_first(Calls& calls, std::size_t most);
+
+  Calls owners_;
+  Calls others_of_records_;
+  Calls finds_;
+  Calls others_;
+  std::set<RecordId> taken_;
+};
+
+}  // namespace idem::mysql

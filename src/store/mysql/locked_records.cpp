@@ -1,0 +1,496 @@
+#include "store/mysql/locked_records.hpp"
+
+#include "core/transitions/store_steps.hpp"
+#include "store/mysql/row.hpp"
+#include "store/mysql/sql_text.hpp"
+
+#include <idem/limits.hpp>
+
+#include <algorithm>
+
+namespace idem::mysql {
+
+using transitions::Write;
+
+namespace {
+
+bool is_pending(const std::optional<Record>& record) {
+  return record && record->state == State::pending;
+}
+
+}  // namespace
+
+/// A text of statements, and their number.
+struct LockedRecords::Statements {
+  std::string text;
+  std::size_t count = 0;
+
+  SqlText next(std::string_view start) {
+    if (count++ > 0) text += ";\n";
+    return std::move(SqlText(text).sql(start));
+  }
+  /// By a join, row by row: MariaDB may scan a small table for DELETE .. WHERE id IN, whatever
+  /// index is forced, and would then wait for rows that an application's transaction has.
+  void erase(std::string_view table, std::span<const RecordId> ids) {
+    if (ids.empty()) return;
+    auto sql = next("DELETE t FROM (");
+    for (const RecordId& id : ids) {
+      sql.sql(&id == ids.data() ? "SELECT " : " UNION ALL SELECT ").hex(id.bytes).sql(" AS id");
+    }
+    sql.sql(") k STRAIGHT_JOIN ").sql(table).sql(" t FORCE INDEX (PRIMARY) ON t.id = k.id");
+  }
+};
+
+void LockedRecords::want(const RecordId& id, Parts parts) {
+  Parts& all = entries_[id].parts;
+  all.answer |= parts.answer;
+  all.request |= parts.request;
+  all.evidence |= parts.evidence;
+  all.may_be_new |= parts.may_be_new;
+}
+
+void LockedRecords::want_usage(const std::string& scope, bool alone) {
+  scopes_[scope].alone |= alone;
+}
+
+std::vector<RecordId> LockedRecords::ids() const {
+  std::vector<RecordId> all;
+  all.reserve(entries_.size());
+  for (const auto& [id, entry] : entries_) all.push_back(id);
+  return all;
+}
+
+std::vector<RecordId> LockedRecords::new_ids() const {
+  std::vector<RecordId> some;
+  for (const auto& [id, entry] : entries_) {
+    if (entry.parts.may_be_new) some.push_back(id);
+  }
+  return some;
+}
+
+// The first SELECT also sees rows that other transactions have not committed. What it saw and the
+// locking one does not return is held. A record whose attempt was granted is committed: only if it
+// cannot be locked, one more statement looks for it (looking_for_missing). In their order: the wait
+// for a scope comes before any record is locked; the clock is read when nothing can wait any more.
+// The primary key is forced: a scan of a small table would lock rows of others for a moment, and
+// they would seem to be held.
+std::string LockedRecords::reading() const {
+  Statements to;
+  if (const auto some = new_ids(); !some.empty()) {
+    to.next("SET TRANSACTION ISOLATION LEVEL READ UNCOMMITTED");
+    to.next("SELECT id FROM idem_slots FORCE INDEX (PRIMARY) WHERE id IN (").ids(some).sql(")");
+  }
+  to.next("START TRANSACTION");
+  std::string scopes;
+  std::string alone;
+  for (const auto& [scope, of] : scopes_) {
+    SqlText(scopes).sql(scopes.empty() ? "" : ", ").bytes(scope);
+    if (!of.alone) continue;
+    SqlText(alone).sql(alone.empty() ? "(" : ", (").bytes(scope).sql(", 0, 0, 0, 0)");
+  }
+  if (!alone.empty()) {
+    to.next("INSERT INTO idem_usage (scope, session, active, bytes, next_key) VALUES ")
+        .sql(alone)
+        .sql(" ON DUPLICATE KEY UPDATE active = active");
+  }
+  if (wants_generation_) {
+    to.next("SELECT generation FROM idem_identity WHERE one = 1 LOCK IN SHARE MODE");
+  }
+  to.next("SELECT ")
+      .sql(slot_columns)
+      .sql(" FROM idem_slots FORCE INDEX (PRIMARY) WHERE id IN (")
+      .ids(ids())
+      .sql(") FOR UPDATE SKIP LOCKED");
+  if (!scopes.empty()) {
+    to.next("SELECT scope, SUM(active), SUM(bytes), MAX(next_key) FROM idem_usage WHERE scope IN (")
+        .sql(scopes)
+        .sql(") GROUP BY scope");
+  }
+  to.next("SELECT idem_now(), highest, @@GLOBAL.read_only FROM idem_fence WHERE one = 1");
+  return to.text;
+}
+
+std::expected<void, std::string> LockedRecords::read(const Results& results) {
+  const bool looked = !new_ids().empty();
+  const std::size_t expected =
+      2U + (looked ? 1 : 0) + (wants_generation_ ? 1 : 0) + (scopes_.empty() ? 0 : 1);
+  if (results.size() != expected) return std::unexpected("the server's reply is unknown");
+  std::size_t next = 0;
+  if (looked) hold(results[next++]);
+  if (wants_generation_) {
+    const Rows& identity = results[next++];
+    if (identity.size() == 1) generation_ = to_unsigned(identity.cell(0, 0));
+  }
+  const Rows& slots = results[next++];
+  for (std::size_t row = 0; row < slots.size(); ++row) {
+    auto slot = read_slot(slots, row);
+    const auto entry = slot ? entries_.find(slot->id) : entries_.end();
+    if (entry == entries_.end()) continue;
+    held_.erase(slot->id);
+    Entry& of = entry->second;
+    of.was_there = true;
+    if (!slot->record) {
+      of.now = std::unexpected(std::move(slot->record.error()));
+      continue;
+    }
+    of.was_pending = slot->record->state == State::pending;
+    of.now = std::move(*slot->record);
+  }
+  for (const auto& [id, entry] : entries_) {
+    if (!entry.was_there && !entry.parts.may_be_new) missing_.push_back(id);
+    const bool is_known = entry.was_there && entry.now && *entry.now;
+    const bool has_answer = is_known && (*entry.now)->response && entry.parts.answer;
+    const bool has_request = is_known && (*entry.now)->stored_request && entry.parts.request;
+    if (has_answer || has_request || entry.parts.evidence) unread_.push_back(id);
+  }
+  if (!scopes_.empty()) {
+    const Rows& usage = results[next++];
+    for (std::size_t row = 0; row < usage.size(); ++row) {
+      const auto of = scopes_.find(std::string(usage.cell(row, 0)));
+      if (of == scopes_.end()) continue;
+      of->second.usage.active = plus(0, to_number(usage.cell(row, 1)));
+      of->second.usage.bytes = plus(0, to_number(usage.cell(row, 2)));
+      of->second.usage.next_key = std::chrono::microseconds(to_number(usage.cell(row, 3)));
+    }
+  }
+  const Rows& clock = results[next];
+  if (clock.size() != 1) return std::unexpected("the table idem_fence has lost its row");
+  now_ = to_moment(clock.cell(0, 0));
+  const auto micros = std::chrono::microseconds(now_.time_since_epoch()).count();
+  fence_before_ = std::max(static_cast<Fence>(micros), to_unsigned(clock.cell(0, 1)));
+  const auto read_only = clock.cell(0, 2);
+  is_read_only_ = read_only != "0" && read_only != "OFF";
+  return {};
+}
+
+void LockedRecords::hold(const Rows& ids) {
+  for (std::size_t row = 0; row < ids.size(); ++row) {
+    if (const auto id = to_id(ids.cell(row, 0))) held_.insert(*id);
+  }
+}
+
+std::string LockedRecords::looking_for_missing() const {
+  if (missing_.empty()) return {};
+  Statements to;
+  to.next("SELECT id FROM idem_slots FORCE INDEX (PRIMARY) WHERE id IN (").ids(missing_).sql(")");
+  return to.text;
+}
+
+void LockedRecords::read_missing(const Results& results) {
+  hold(results.front());
+  missing_.clear();
+}
+
+void LockedRecords::hold_missing() {
+  held_.insert(missing_.begin(), missing_.end());
+  missing_.clear();
+}
+
+// Answers may be large: a few at a time.
+std::string LockedRecords::reading_parts() {
+  if (unread_.empty()) return {};
+  const std::size_t count = std::min(unread_.size(), limits::store_statement_finds_max);
+  const std::span<const RecordId> slice(unread_.data() + unread_.size() - count, count);
+  Statements to;
+  to.next("SELECT id, ")
+      .sql(answer_columns)
+      .sql(", ")
+      .sql(request_columns)
+      .sql(" FROM idem_slots FORCE INDEX (PRIMARY) WHERE id IN (")
+      .ids(slice)
+      .sql(")");
+  std::vector<RecordId> logged;
+  for (const RecordId& id : slice) {
+    if (entries_[id].parts.evidence) logged.push_back(id);
+  }
+  if (!logged.empty()) {
+    to.next("SELECT id, entry FROM idem_evidence WHERE id IN (")
+        .ids(logged)
+        .sql(") ORDER BY id, line");
+  }
+  unread_.resize(unread_.size() - count);
+  return to.text;
+}
+
+void LockedRecords::read_parts(const Results& results) {
+  const Rows& parts = results.front();
+  for (std::size_t row = 0; row < parts.size(); ++row) {
+    const auto id = to_id(parts.cell(row, 0));
+    const auto entry = id ? entries_.find(*id) : entries_.end();
+    if (entry == entries_.end() || !entry->second.now || !*entry->second.now) continue;
+    Entry& of = entry->second;
+    Record& record = **of.now;
+    std::expected<void, std::string_view> sound;
+    if (of.parts.answer) sound = read_answer(parts, row, 1, record);
+    if (sound && of.parts.request) sound = read_request(parts, row, 4, record);
+    if (!sound) of.now = std::unexpected(damaged(*id, sound.error()));
+  }
+  if (results.size() < 2) return;
+  const Rows& lines = results[1];
+  for (std::size_t row = 0; row < lines.size(); ++row) {
+    const auto id = to_id(lines.cell(row, 0));
+    const auto entry = id ? entries_.find(*id) : entries_.end();
+    if (entry == entries_.end()) continue;
+    auto line = read_evidence(*id, lines.cell(row, 1));
+    if (line) {
+      entry->second.log.push_back(std::move(*line));
+    } else {
+      entry->second.log_error = std::move(line.error());
+    }
+  }
+}
+
+bool LockedRecords::has(const RecordId& id) const {
+  const Entry& entry = entries_.at(id);
+  return !entry.now || entry.now->has_value();
+}
+
+StoreResult LockedRecords::step(const StoreCall& call, std::span<const RecordId> ids,
+                                const std::string& scope, Fence& last_fence) {
+  SnapshotTable table;
+  for (const RecordId& id : ids) {
+    const Entry& entry = entries_.at(id);
+    if (entry.log_error) return std::unexpected(*entry.log_error);
+    table.put(id, entry.now);
+    if (entry.parts.evidence) table.put_evidence(entry.log);
+  }
+  const auto of_scope = scopes_.find(scope);
+  if (of_scope != scopes_.end()) table.put_usage(of_scope->second.usage);
+  // Fences come from the clock, so that they grow also where records are gone; and above every one
+  // that is known.
+  transitions::FenceCounter fences{std::max({last_fence, fence_before_, table.highest_fence()})};
+  Naming naming{.generation = generation_.value_or(0)};
+  StoreCall made = call;
+  StoreResult result = do_step(made, {table, fences, table, now_, naming});
+  last_fence = std::max(last_fence, fences.last);
+  ended_a_lease_ = table.ended_a_lease();
+  if (result) apply(table.take_write());
+  return result;
+}
+
+void LockedRecords::apply(RecordWrite write) {
+  if (write.is_empty()) return;
+  Entry& entry = entries_.at(write.id);
+  for (EvidenceEntry& line : write.evidence) {
+    entry.log.push_back(line);
+    evidence_.emplace_back(write.id, std::move(line));
+  }
+  const auto& subject = write.after ? write.after : write.before;
+  if (!write.usage.is_none() && subject) {
+    ScopeUsage& scope = scopes_[subject->scope];
+    scope.usage.active = plus(scope.usage.active, write.usage.active);
+    scope.usage.bytes = plus(scope.usage.bytes, write.usage.bytes);
+    scope.change.active += write.usage.active;
+    scope.change.bytes += write.usage.bytes;
+    if (write.usage.next_key) {
+      scope.usage.next_key = std::max(scope.usage.next_key, *write.usage.next_key);
+      scope.change.next_key = scope.usage.next_key;
+    }
+  }
+  if (write.change.write == Write::none) return;
+  if (!entry.is_changed && entry.was_there && entry.now && *entry.now) {
+    entry.read.emplace(**entry.now);
+  }
+  entry.is_changed = true;
+  if (!write.after) {
+    erased_fence_ = std::max(erased_fence_, write.before->fence().value_or(0));
+    entry.now = std::nullopt;
+    return;
+  }
+  const bool replaces = write.change.write == Write::insert;
+  Record next = std::move(*write.after);
+  if (replaces && next.attempt) {
+    inserted_fence_ = std::min(inserted_fence_.value_or(next.attempt->fence), next.attempt->fence);
+  }
+  // A part that the step left alone is still the one that was read.
+  std::optional<Record> before;
+  if (entry.now && *entry.now) before = std::move(**entry.now);
+  if (!write.change.response && before) next.response = std::move(before->response);
+  if (!write.change.request && before) next.stored_request = std::move(before->stored_request);
+  entry.has_new_response |= write.change.response || replaces;
+  entry.has_new_request |= write.change.request || replaces;
+  entry.now = std::move(next);
+}
+
+// ---- writing ----
+
+bool LockedRecords::writes() const noexcept {
+  return !evidence_.empty() || !not_due_.empty() || !not_claimable_.empty() ||
+         std::ranges::any_of(entries_, [](const auto& one) { return one.second.is_changed; }) ||
+         std::ranges::any_of(scopes_, [](const auto& one) { return !one.second.change.is_none(); });
+}
+
+std::string LockedRecords::writing() const {
+  Statements to;
+  write_records(to);
+  write_waiting(to);
+  if (!evidence_.empty()) {
+    auto sql = to.next("INSERT INTO idem_evidence (id, entry) VALUES ");
+    const char* before = "(";
+    for (const auto& [id, entry] : evidence_) {
+      sql.sql(before).hex(id.bytes).sql(", ").bytes(to_evidence_value(id, entry)).sql(")");
+      before = ", (";
+    }
+  }
+  write_usage(to);
+  write_fence(to);
+  to.next("COMMIT");
+  written_statements_ = to.count;
+  return std::move(to.text);
+}
+
+/// A row that is to be written.
+struct LockedRecords::Written {
+  const Record& record;
+  const SlotCells* before;  ///< Null: it is new, or not known.
+  bool has_new_response;
+  bool has_new_request;
+  SlotCells now{record};
+
+  /// Whether a statement must name this column for this row.
+  bool needs(std::size_t column, bool inserts) const {
+    if (inserts) return now[column] != slot_default(column);
+    return before == nullptr || now[column] != (*before)[column];
+  }
+};
+
+// New rows in a statement of their own: another transaction may have made one meanwhile, and then
+// the statement must fail. All other rows are locked. Those that change an answer or a request have
+// statements apart, because the others must leave theirs as it is.
+void LockedRecords::write_records(Statements& to) const {
+  std::vector<Written> made;
+  std::array<std::vector<Written>, 4> changed;
+  std::vector<RecordId> gone;
+  for (const auto& [id, entry] : entries_) {
+    if (!entry.is_changed || !entry.now) continue;
+    if (!*entry.now) {
+      if (entry.was_there) gone.push_back(id);
+      continue;
+    }
+    const Record& record = **entry.now;
+    if (!entry.was_there) {
+      made.push_back(
+          {record, nullptr, record.response.has_value(), record.stored_request.has_value()});
+      continue;
+    }
+    auto& group = changed[(entry.has_new_response ? 1U : 0U) + (entry.has_new_request ? 2U : 0U)];
+    group.push_back({record, entry.read ? &*entry.read : nullptr, entry.has_new_response,
+                     entry.has_new_request});
+  }
+  write_rows(to, made, true);
+  for (const auto& group : changed) write_rows(to, group, false);
+  to.erase("idem_slots", gone);
+  if (not_due_.empty()) return;
+  const std::vector<RecordId> hidden(not_due_.begin(), not_due_.end());
+  to.next("UPDATE idem_slots FORCE INDEX (PRIMARY) SET due_at = ")
+      .number(never_due)
+      .sql(" WHERE id IN (")
+      .ids(hidden)
+      .sql(")");
+}
+
+// A statement names the columns that at least one of its rows changes, because the server's time
+// goes with the number of literals.
+void LockedRecords::write_rows(Statements& to, std::span<const Written> rows, bool inserts) {
+  if (rows.empty()) return;
+  std::vector<std::size_t> named;
+  for (std::size_t column = 0; column < slot_column_count; ++column) {
+    const bool is_always = column == slot_id || column == slot_sum;
+    const auto needs = [&](const Written& row) { return row.needs(column, inserts); };
+    if (is_always || std::ranges::any_of(rows, needs)) named.push_back(column);
+  }
+  const bool answers = std::ranges::any_of(rows, &Written::has_new_response);
+  const bool requests = std::ranges::any_of(rows, &Written::has_new_request);
+  std::string names;
+  std::string updates;
+  const auto name = [&](std::string_view column) {
+    ((names += names.empty() ? "" : ", ") += column);
+    if (column == slot_column(slot_id)) return;
+    (((updates += updates.empty() ? "" : ", ") += column) += " = VALUES(") += column;
+    updates += ')';
+  };
+  for (const std::size_t column : named) name(slot_column(column));
+  for (const std::string_view column : answer_column_names) {
+    if (answers) name(column);
+  }
+  for (const std::string_view column : request_column_names) {
+    if (requests) name(column);
+  }
+  auto sql = to.next("INSERT INTO idem_slots (").sql(names).sql(") VALUES\n");
+  const char* before = "(";
+  for (const Written& row : rows) {
+    sql.sql(before);
+    before = "),\n(";
+    for (const std::size_t column : named) {
+      sql.sql(column == slot_id ? "" : ", ").sql(row.now[column]);
+    }
+    if (answers) append_answer(row.record, to.text += ", ");
+    if (requests) append_request(row.record, to.text += ", ");
+  }
+  sql.sql(")");
+  if (!inserts) sql.sql("\nON DUPLICATE KEY UPDATE ").sql(updates);
+}
+
+void LockedRecords::write_waiting(Statements& to) const {
+  std::vector<RecordId> gone(not_claimable_.begin(), not_claimable_.end());
+  std::string waiting;
+  for (const auto& [id, entry] : entries_) {
+    if (!entry.is_changed || !entry.now) continue;
+    const bool waits = is_pending(*entry.now);
+    if (entry.was_pending && !waits) gone.push_back(id);
+    if (!waits) continue;
+    SqlText(waiting)
+        .sql(waiting.empty() ? "(" : ", (")
+        .hex(id.bytes)
+        .sql(", ")
+        .moment((*entry.now)->locked_until)
+        .sql(")");
+  }
+  to.erase("idem_waiting", gone);
+  if (waiting.empty()) return;
+  to.next("INSERT INTO idem_waiting (id, claim_at) VALUES ")
+      .sql(waiting)
+      .sql(" ON DUPLICATE KEY UPDATE claim_at = VALUES(claim_at)");
+}
+
+void LockedRecords::write_usage(Statements& to) const {
+  std::string rows;
+  for (const auto& [scope, of] : scopes_) {
+    if (of.change.is_none()) continue;
+    const auto next_key = of.change.next_key.value_or(std::chrono::microseconds(0));
+    SqlText(rows)
+        .sql(rows.empty() ? "(" : ", (")
+        .bytes(scope)
+        .sql(", 1 + CONNECTION_ID() % 32, ")
+        .number(of.change.active)
+        .sql(", ")
+        .number(of.change.bytes)
+        .sql(", ")
+        .number(next_key.count())
+        .sql(")");
+  }
+  if (rows.empty()) return;
+  to.next("INSERT INTO idem_usage (scope, session, active, bytes, next_key) VALUES ")
+      .sql(rows)
+      .sql(
+          " ON DUPLICATE KEY UPDATE active = active + VALUES(active),"
+          " bytes = bytes + VALUES(bytes), next_key = GREATEST(next_key, VALUES(next_key))");
+}
+
+// Between the reading and this, another node may have made, ended and erased the same record. Its
+// fence is in idem_fence then, and ours must be above it: the primary key refuses the row that the
+// second statement would make, and with it the transaction, which is made again.
+void LockedRecords::write_fence(Statements& to) const {
+  if (erased_fence_ != 0) {
+    to.next("UPDATE idem_fence SET highest = GREATEST(highest, ")
+        .number(erased_fence_)
+        .sql(") WHERE one = 1");
+  }
+  if (!inserted_fence_) return;
+  to.next(
+        "INSERT INTO idem_fence (one, highest) SELECT one, highest FROM idem_fence"
+        " WHERE one = 1 AND highest >= ")
+      .number(*inserted_fence_);
+}
+
+}  // namespace idem::mysql

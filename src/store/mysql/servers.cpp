@@ -1,0 +1,91 @@
+#include "store/mysql/servers.hpp"
+
+#include "store/mysql/failures.hpp"
+
+#include <idem/limits.hpp>
+
+namespace idem::mysql {
+
+bool Servers::is_ready(const Link& link) const noexcept {
+  return link.connection.is_open() && link.turn == turn_ && link.compared == doubts_;
+}
+
+void Servers::note(const RecordId& id, Fence fence) noexcept {
+  if (!known_ || fence > known_->fence) known_ = KnownAttempt{id, fence};
+}
+
+void Servers::leave() {
+  host_ = (host_ + 1) % url_.hosts.size();
+  ++turn_;
+}
+
+Task<std::expected<Opened, std::string>> Servers::open(Link& link, IdentitySettings settings,
+                                                       MysqlOptions options) {
+  std::expected<Opened, std::string> opened;
+  for (host_ = 0; host_ < url_.hosts.size(); ++host_) {
+    auto connecting = link.connection.open(url_.hosts[host_], limits::store_connect_max);
+    const auto connected = co_await std::move(connecting);
+    if (!connected) {
+      opened = std::unexpected(connected.error());
+      continue;
+    }
+    auto opening = open_database(link.connection, settings, options);
+    opened = co_await std::move(opening);
+    if (opened) {
+      store_id_ = opened->store_id;
+      link.server = opened->server;
+      link.turn = turn_;
+      link.compared = doubts_;
+      co_return opened;
+    }
+    link.connection.close();
+  }
+  host_ = 0;
+  co_return opened;
+}
+
+// The server in use first: only if it does not answer is another one asked, and then all
+// connections go there.
+Task<std::expected<void, std::string>> Servers::connect(Link& link) {
+  std::expected<void, std::string> connected;
+  for (std::size_t turn = 0; turn < url_.hosts.size(); ++turn) {
+    const std::size_t host = (host_ + turn) % url_.hosts.size();
+    auto connecting = link.connection.open(url_.hosts[host], limits::store_connect_max);
+    connected = co_await std::move(connecting);
+    if (!connected) continue;
+    const std::uint64_t doubts = doubts_;
+    auto checking = check_again(link.connection, store_id_, known_);
+    const auto checked = co_await std::move(checking);
+    if (checked && link.connection.is_open()) {
+      if (host != host_) ++turn_;
+      host_ = host;
+      link.server = *checked;
+      link.turn = turn_;
+      link.compared = doubts;
+      co_return connected;
+    }
+    link.connection.close();
+    connected = std::unexpected(checked ? std::string("the connection was lost") : checked.error());
+  }
+  co_return connected;
+}
+
+Task<bool> Servers::reach(Link& link) {
+  if (is_ready(link)) co_return true;
+  link.connection.close();
+  if (out_of_reach_ && MonotonicClock::now() < retry_at_) co_return false;
+  auto connecting = connect(link);
+  const auto connected = co_await std::move(connecting);
+  if (connected) {
+    out_of_reach_ = false;
+    co_return true;
+  }
+  link.connection.close();
+  backoff_ = next_backoff(out_of_reach_ ? backoff_ : Millis(0));
+  out_of_reach_ = true;
+  why_ = "the store cannot be reached: " + connected.error();
+  retry_at_ = MonotonicClock::now() + with_jitter(backoff_);
+  co_return false;
+}
+
+}  // namespace idem::mysql

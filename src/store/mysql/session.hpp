@@ -1,0 +1,86 @@
+#pragma once
+
+#include "core/record/which_store.hpp"
+#include "store/mysql/url.hpp"
+
+#include <idem/record.hpp>
+
+#include <expected>
+#include <memory>
+#include <string>
+#include <vector>
+
+struct st_mysql;
+struct st_mysql_res;
+
+/// A connection for the transactions of services: its calls block their thread, and have a
+/// deadline.
+namespace idem::mysql {
+
+/// The result of one statement.
+struct StatementResult {
+  struct Free {
+    void operator()(st_mysql_res* result) const noexcept;
+  };
+  std::unique_ptr<st_mysql_res, Free> rows{};  ///< Null: the statement has none.
+  std::uint64_t matched = 0;                   ///< Rows that a change met.
+};
+
+struct SessionFailure {
+  unsigned code = 0;  ///< The server's; 0: the session is lost.
+  std::string sqlstate{};
+  std::string message{};
+  std::vector<StatementResult> before{};  ///< Of the statements before the one that failed.
+
+  bool is_lost() const noexcept { return code == 0; }
+};
+/// For people, on one line.
+std::string failure_text(const SessionFailure& failure);
+/// The database ended the transaction, or a wait of it, in favour of another one.
+bool is_contention(unsigned code) noexcept;
+
+class Session {
+ public:
+  explicit Session(const Url& url) : url_(url) {}
+  ~Session() { close(); }
+  Session(const Session&) = delete;
+  Session& operator=(const Session&) = delete;
+
+  /// Connects to the first of the URL's hosts that has this store and takes writes. The error is
+  /// for people, and holds no password.
+  std::expected<void, std::string> open(const StoreId& store_id);
+  void close() noexcept;
+
+  /// Statements with `;` between them, up to the first that fails.
+  std::expected<std::vector<StatementResult>, SessionFailure> ask(std::string_view statements,
+                                                                  Millis patience);
+
+  bool is_open() const noexcept { return connection_ != nullptr; }
+  /// The server has said nothing since the last answer: it has not ended the session.
+  bool is_still_there() const noexcept;
+  bool is_in_transaction() const noexcept;
+  /// Null: not open.
+  st_mysql* native() noexcept { return connection_; }
+  /// The database's name in backticks: a service may have chosen another one.
+  const std::string& database() const noexcept { return database_; }
+
+ private:
+  std::expected<void, std::string> open_at(const Host& host, const StoreId& store_id);
+  std::expected<void, std::string> check(const StoreId& store_id);
+  /// Blocks until the library can go on; what it is to be called with. 0: not in time.
+  int wait(int wanted) const noexcept;
+  bool connect(const Host& host);
+  bool next_statement(int& status);
+  SessionFailure failure_now();
+
+  const Url& url_;
+  st_mysql* connection_ = nullptr;
+  std::string database_;
+  MonotonicTime deadline_{};
+};
+
+/// What each transaction, and each statement of its own, begins with: an earlier handler's settings
+/// must not hold in it. `database`: in backticks.
+std::string settings_sql(std::string_view database, bool in_transaction);
+
+}  // namespace idem::mysql
