@@ -67,3 +67,50 @@ class Redis:
         self.process.kill()
         self.process.wait()
         shutil.rmtree(self.folder, ignore_errors=True)
+
+
+class Mariadb:
+    """With each commit on the disk of IDEM_BENCH_DIR."""
+
+    def __init__(self, folder):
+        self.folder = folder / "mariadb"
+        self.folder.mkdir()
+        folder.chmod(0o755)
+        self.socket = self.folder / "socket"
+        self.port = bench.free_port()
+        lent = []
+        if bench.os.getuid() == 0:
+            bench.shutil.chown(self.folder, "mysql", "mysql")
+            lent = ["--user=mysql"]
+        subprocess.run(["mariadb-install-db", "--no-defaults", f"--datadir={self.folder / 'data'}", "--skip-test-db",
+                        "--auth-root-authentication-method=normal", *lent], check=True, stdout=subprocess.DEVNULL,
+                       stderr=subprocess.DEVNULL)
+        self.process = subprocess.Popen(
+            ["mariadbd", "--no-defaults", f"--datadir={self.folder / 'data'}", f"--socket={self.socket}",
+             f"--port={self.port}", "--bind-address=127.0.0.1", "--innodb-flush-log-at-trx-commit=1",
+             "--innodb-buffer-pool-size=1G", "--innodb-log-file-size=2G", "--max-connections=400",
+             "--max-allowed-packet=256M", *lent], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        while subprocess.run(self.client("-e", "SELECT 1"), capture_output=True).returncode != 0:
+            if self.process.poll() is not None:
+                sys.exit("the server ended")
+            bench.time.sleep(0.05)
+        self.sql("CREATE USER idem@'127.0.0.1' IDENTIFIED BY 'bench'")
+        self.sql("GRANT ALL ON *.* TO idem@'127.0.0.1'")
+
+    def client(self, *words):
+        return ["mariadb", "--no-defaults", f"--socket={self.socket}", "-u", "root", "-N", "-B", *map(str, words)]
+
+    def sql(self, statement, database="mysql"):
+        return subprocess.run(self.client(database, "-e", statement), check=True, capture_output=True,
+                              text=True).stdout.strip()
+
+    def fresh(self, name):
+        self.sql(f"DROP DATABASE IF EXISTS {name}")
+        self.sql(f"CREATE DATABASE {name}")
+
+    def url(self, database):
+        return f"mysql://idem:bench@127.0.0.1:{self.port}/{database}"
+
+    def end(self):
+        self.process.kill()
+        self.process.wait()
