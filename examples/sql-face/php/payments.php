@@ -77,6 +77,8 @@ function serve(): void
     foreach ($headers as [$name, $value]) {
         header("$name: $value");
     }
+    // By its length the gateway can tell a whole answer from one that was cut.
+    header('Content-Length: ' . strlen($body));
     echo $body;
 }
 
