@@ -24,7 +24,7 @@ inline std::string address_in(const std::string& url) {
 }
 
 /// The URL of the same database behind the proxy.
-inline std::string through(const CuttingProxy& proxy, const std::string& url) {
+inline std::string by_proxy(const CuttingProxy& proxy, const std::string& url) {
   return fmt::format("mysql://root@127.0.0.1:{}{}", proxy.port(),
                      url.substr(url.find('/', url.find('@'))));
 }

@@ -21,19 +21,19 @@ class MysqlFaults : public testing::Test {
 
 TEST_F(MysqlFaults, S04_two_duplicates_with_a_lost_commit_reply_are_one_execution) {
   CuttingProxy proxy(address_in(database_.url()));
-  const auto store = open_by_url(through(proxy, database_.url()));
+  const auto store = open_by_url(by_proxy(proxy, database_.url()));
   lose_replies_to_duplicates(*store, proxy, "INSERT INTO idem_slots");
 }
 
 TEST_F(MysqlFaults, S04_two_duplicates_whose_reading_was_cut_are_one_execution) {
   CuttingProxy proxy(address_in(database_.url()));
-  const auto store = open_by_url(through(proxy, database_.url()));
+  const auto store = open_by_url(by_proxy(proxy, database_.url()));
   lose_replies_to_duplicates(*store, proxy, "FOR UPDATE SKIP LOCKED");
 }
 
 TEST_F(MysqlFaults, S04_a_settling_write_whose_reply_was_lost_is_reported_as_done) {
   CuttingProxy proxy(address_in(database_.url()));
-  const auto store = open_by_url(through(proxy, database_.url()));
+  const auto store = open_by_url(by_proxy(proxy, database_.url()));
   // By itself or by its repeat; either way the first ending stays.
   lose_replies_to_completions(*store, proxy, "ON DUPLICATE KEY UPDATE",
                               {Verdict::done, Verdict::settled});
@@ -42,7 +42,7 @@ TEST_F(MysqlFaults, S04_a_settling_write_whose_reply_was_lost_is_reported_as_don
 // Its connection ends with it, and with that the transaction.
 TEST_F(MysqlFaults, S04_a_settling_write_that_never_arrives_is_repeated) {
   CuttingProxy proxy(address_in(database_.url()));
-  const auto store = open_by_url(through(proxy, database_.url()));
+  const auto store = open_by_url(by_proxy(proxy, database_.url()));
   for (int number = 1; number <= 10; ++number) {
     const Execute attempt = run(*store, number);
     proxy.lose_message("ON DUPLICATE KEY UPDATE");
@@ -54,7 +54,7 @@ TEST_F(MysqlFaults, S04_a_settling_write_that_never_arrives_is_repeated) {
 
 TEST_F(MysqlFaults, S04_a_decision_whose_reply_was_lost_is_in_doubt_and_never_made_twice) {
   CuttingProxy proxy(address_in(database_.url()));
-  const auto store = open_by_url(through(proxy, database_.url()));
+  const auto store = open_by_url(by_proxy(proxy, database_.url()));
   const Execute attempt = run(*store, 1);
   ASSERT_EQ(try_ask(*store, a_mark_unknown(attempt))->verdict, Verdict::done);
   proxy.lose_answer_to("INSERT INTO idem_evidence");
