@@ -90,7 +90,7 @@ CREATE TABLE idem_fence (
 -- What the records of each scope with a quota use, in several rows, so that transactions seldom wait for each other's
 -- count; the scope has their sum. A gateway's connection counts in a row from 1 to 32, a service's transaction in one
 -- from 33 to 64 (by CONNECTION_ID()). A transaction that makes a record where the number or the rate of keys is limited
--- first writes the row 0 (INSERT .. ON DUPLICATE KEY UPDATE active = active), and so is the only one of its scope.
+-- first locks the row 0, and so is the only one of its scope.
 CREATE TABLE idem_usage (
   scope VARBINARY(255) NOT NULL,
   session BIGINT UNSIGNED NOT NULL,

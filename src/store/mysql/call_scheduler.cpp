@@ -163,13 +163,8 @@ Task<void> CallScheduler::serve(Worker& worker) {
       co_await std::move(parking);
       continue;
     }
-    std::vector<RecordId> taken;
-    if (worker.lane == Lane::records) {
-      for (const Waiting& one : batch) {
-        const auto ids = records_of(one.call);
-        taken.insert(taken.end(), ids.begin(), ids.end());
-      }
-    }
+    Lanes::Taken taken;
+    if (worker.lane == Lane::records) taken = Lanes::taken_by(batch);
     bool is_reached = servers_.is_ready(worker.link);
     if (!is_reached) {
       auto reaching = servers_.reach(worker.link);
@@ -358,8 +353,10 @@ Task<Committed> CallScheduler::adopt(Worker& worker, AdoptRoutes& verb) {
 void CallScheduler::finish(Waiting& waiting, CallResult result) {
   if (result.held) {
     // A reserve waits a moment, so that it can name the other attempt. A call in doubt may meet its
-    // own earlier transaction, and a settling write waits for its turn: both wait longer.
-    const bool may_answer_held = std::holds_alternative<Reserve>(waiting.call) && !waiting.in_doubt;
+    // own earlier transaction, and a settling write waits for its turn, as does a reserve that is
+    // to be counted: these wait longer.
+    const bool may_answer_held =
+        result.result && std::holds_alternative<Reserve>(waiting.call) && !waiting.in_doubt;
     const Millis patience =
         may_answer_held ? Millis(limits::store_held_max) : limits::store_repeat_max;
     if (is_within(waiting, patience)) return ask_later(std::move(waiting));
@@ -411,6 +408,14 @@ void CallScheduler::on_undone(Worker& worker, std::vector<Waiting> batch, const 
   }
   if (failure.is_lost()) return on_lost(std::move(batch), failure);
   if (may_be_another_store(failure)) servers_.doubt();
+  if (is_lock_wait(failure)) {
+    // A scope's first row may not be made before an application's transaction has ended. Alone, the
+    // calls that need it hold up no other.
+    for (Waiting& one : batch) {
+      const Reserve* const reserve = reserve_in(one.call);
+      one.alone |= reserve != nullptr && counts_alone(*reserve);
+    }
+  }
   if (is_race(failure)) return ask_again(std::move(batch), failure);
   const bool is_refused = undone.is_too_large || is_refusal(failure);
   if (is_refused && batch.size() > 1) {

@@ -22,10 +22,14 @@ bool is_one_of(const Failure& failure, std::initializer_list<unsigned> codes) no
 
 bool is_duplicate(const Failure& failure) noexcept { return is_one_of(failure, {ER_DUP_ENTRY}); }
 
+bool is_lock_wait(const Failure& failure) noexcept {
+  return is_one_of(failure, {ER_LOCK_WAIT_TIMEOUT, lock_nowait});
+}
+
 bool is_race(const Failure& failure) noexcept {
-  return is_duplicate(failure) ||
-         is_one_of(failure, {ER_LOCK_DEADLOCK, ER_LOCK_WAIT_TIMEOUT, ER_CHECKREAD,
-                             ER_QUERY_INTERRUPTED, ER_TABLE_DEF_CHANGED, lock_nowait});
+  return is_duplicate(failure) || is_lock_wait(failure) ||
+         is_one_of(failure,
+                   {ER_LOCK_DEADLOCK, ER_CHECKREAD, ER_QUERY_INTERRUPTED, ER_TABLE_DEF_CHANGED});
 }
 
 bool is_other_server(const Failure& failure) noexcept {

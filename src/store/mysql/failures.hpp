@@ -7,6 +7,8 @@ namespace idem::mysql {
 
 /// Another transaction was faster, or waited for this one: made again, the calls succeed.
 bool is_race(const Failure& failure) noexcept;
+/// A lock was not free in time.
+bool is_lock_wait(const Failure& failure) noexcept;
 /// The row that was to be made is there already.
 bool is_duplicate(const Failure& failure) noexcept;
 /// This server does not accept writes (any more): another one of the URL may.

@@ -56,6 +56,17 @@ std::vector<RecordId> records_of(const StoreCall& call) {
       call);
 }
 
+const Reserve* reserve_in(const StoreCall& call) noexcept {
+  if (const auto* reserve = std::get_if<Reserve>(&call)) return reserve;
+  const auto* accept = std::get_if<Accept>(&call);
+  return accept != nullptr ? &accept->as : nullptr;
+}
+
+bool counts_alone(const Reserve& reserve) noexcept {
+  return reserve.quota &&
+         (reserve.quota->active_keys > 0 || reserve.quota->new_key_interval > Millis(0));
+}
+
 Lanes::Calls& Lanes::of(const StoreCall& call) noexcept {
   switch (lane_of(call)) {
     case Lane::records:
@@ -97,8 +108,11 @@ void Lanes::take_from(Calls& calls, std::size_t most, std::vector<Waiting>& batc
     calls.pop_front();
     const std::vector<RecordId> records = records_of(next.call);
     const std::size_t more = bytes_of(next.call);
+    const Reserve* const reserve = reserve_in(next.call);
     bool fits = std::ranges::none_of(
         records, [&](const RecordId& id) { return taken_.contains(id) || behind.contains(id); });
+    fits = fits && (reserve == nullptr || !counts_alone(*reserve) ||
+                    !taken_scopes_.contains(reserve->scope));
     const bool is_first = batch.empty();
     fits = fits && (is_first || (!next.alone && !batch.front().alone &&
                                  bytes + more <= limits::store_statement_bytes_max));
@@ -126,14 +140,25 @@ std::vector<Waiting> Lanes::take(Lane lane) {
       halves ? (waiting + 1) / 2 : std::size_t{limits::store_statement_calls_max};
   take_from(owners_, most, batch, bytes);
   take_from(others_of_records_, most, batch, bytes);
-  for (const Waiting& one : batch) {
-    for (const RecordId& id : records_of(one.call)) taken_.insert(id);
-  }
+  const Taken taken = taken_by(batch);
+  taken_.insert(taken.records.begin(), taken.records.end());
+  taken_scopes_.insert(taken.scopes.begin(), taken.scopes.end());
   return batch;
 }
 
-void Lanes::free(const std::vector<RecordId>& records) {
-  for (const RecordId& id : records) taken_.erase(id);
+Lanes::Taken Lanes::taken_by(const std::vector<Waiting>& batch) {
+  Taken taken;
+  for (const Waiting& one : batch) {
+    std::ranges::copy(records_of(one.call), std::back_inserter(taken.records));
+    const Reserve* const reserve = reserve_in(one.call);
+    if (reserve != nullptr && counts_alone(*reserve)) taken.scopes.push_back(reserve->scope);
+  }
+  return taken;
+}
+
+void Lanes::free(const Taken& taken) {
+  for (const RecordId& id : taken.records) taken_.erase(id);
+  for (const std::string& scope : taken.scopes) taken_scopes_.erase(scope);
 }
 
 std::size_t Lanes::size() const noexcept {

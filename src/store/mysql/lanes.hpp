@@ -5,6 +5,7 @@
 
 #include <deque>
 #include <set>
+#include <string>
 #include <vector>
 
 /// The calls that wait for a connection. On the loop's thread only.
@@ -16,7 +17,8 @@ struct Waiting {
   MonotonicTime since;
   /// It was sent once, and the connection was lost before the reply.
   bool in_doubt = false;
-  /// The server refused a batch with it: it is sent alone, so that it fails no other call.
+  /// A batch with it was refused, or waited for a lock: it is sent alone, so that it fails or holds
+  /// up no other call.
   bool alone = false;
 };
 
@@ -28,17 +30,30 @@ Lane lane_of(const StoreCall& call) noexcept;
 /// The records that a call of Lane::records may read or change.
 std::vector<RecordId> records_of(const StoreCall& call);
 
+/// The reserve in a call that may make a record; null: it makes none.
+const Reserve* reserve_in(const StoreCall& call) noexcept;
+/// Whether no other transaction may count a new key of the reserve's scope meanwhile: the number or
+/// the rate of its keys is limited.
+bool counts_alone(const Reserve& reserve) noexcept;
+
 class Lanes {
  public:
   void add(Waiting waiting);
   /// In front of the others.
   void put_back(std::vector<Waiting> calls);
 
+  /// What one batch has until its end.
+  struct Taken {
+    std::vector<RecordId> records;
+    std::vector<std::string> scopes;  ///< Those in which it counts alone.
+  };
+
   /// What one connection does next; empty: there is nothing, or other connections have all of the
-  /// waiting calls' records. Owners' verbs come first, so that no settling write waits behind new
-  /// work. The records stay taken until free().
+  /// waiting calls' records or scopes. Owners' verbs come first, so that no settling write waits
+  /// behind new work. What the batch has stays taken until free().
   std::vector<Waiting> take(Lane lane);
-  void free(const std::vector<RecordId>& records);
+  static Taken taken_by(const std::vector<Waiting>& batch);
+  void free(const Taken& taken);
 
   std::size_t size() const noexcept;
 
@@ -53,6 +68,7 @@ class Lanes {
   Calls finds_;
   Calls others_;
   std::set<RecordId> taken_;
+  std::set<std::string, std::less<>> taken_scopes_;
 };
 
 }  // namespace idem::mysql

@@ -3,6 +3,7 @@
 #include "core/transitions/store_steps.hpp"
 #include "store/mysql/row.hpp"
 #include "store/mysql/sql_text.hpp"
+#include "store/mysql/statements.hpp"
 
 #include <idem/limits.hpp>
 
@@ -11,35 +12,6 @@
 namespace idem::mysql {
 
 using transitions::Write;
-
-namespace {
-
-bool is_pending(const std::optional<Record>& record) {
-  return record && record->state == State::pending;
-}
-
-}  // namespace
-
-/// A text of statements, and their number.
-struct LockedRecords::Statements {
-  std::string text;
-  std::size_t count = 0;
-
-  SqlText next(std::string_view start) {
-    if (count++ > 0) text += ";\n";
-    return std::move(SqlText(text).sql(start));
-  }
-  /// By a join, row by row: MariaDB may scan a small table for DELETE .. WHERE id IN, whatever
-  /// index is forced, and would then wait for rows that an application's transaction has.
-  void erase(std::string_view table, std::span<const RecordId> ids) {
-    if (ids.empty()) return;
-    auto sql = next("DELETE t FROM (");
-    for (const RecordId& id : ids) {
-      sql.sql(&id == ids.data() ? "SELECT " : " UNION ALL SELECT ").hex(id.bytes).sql(" AS id");
-    }
-    sql.sql(") k STRAIGHT_JOIN ").sql(table).sql(" t FORCE INDEX (PRIMARY) ON t.id = k.id");
-  }
-};
 
 void LockedRecords::want(const RecordId& id, Parts parts) {
   Parts& all = entries_[id].parts;
@@ -68,30 +40,50 @@ std::vector<RecordId> LockedRecords::new_ids() const {
   return some;
 }
 
-// The first SELECT also sees rows that other transactions have not committed. What it saw and the
-// locking one does not return is held. A record whose attempt was granted is committed: only if it
-// cannot be locked, one more statement looks for it (looking_for_missing). In their order: the wait
-// for a scope comes before any record is locked; the clock is read when nothing can wait any more.
-// The primary key is forced: a scan of a small table would lock rows of others for a moment, and
-// they would seem to be held.
+std::string LockedRecords::scopes(bool alone_only) const {
+  std::string list;
+  for (const auto& [scope, of] : scopes_) {
+    if (of.alone || !alone_only) SqlText(list).sql(list.empty() ? "" : ", ").bytes(scope);
+  }
+  return list;
+}
+
+// What READ UNCOMMITTED reads, other transactions need not have committed. A row that it saw and
+// the locking SELECT does not return is held. A record whose attempt was granted is committed: only
+// if it cannot be locked, one more statement looks for it (looking_for_missing). The row that a
+// scope is counted under is made before the transaction begins, because an INSERT would wait for
+// who has it; an application's transaction may have it for long, and the calls of other scopes in
+// this batch would wait, too. Where the row is missing, MariaDB does not wait, and MySQL for a
+// second, as its sessions do. The clock is read when nothing can wait any more. The primary key is
+// forced: a scan of a small table would lock rows of others for a moment, and they would seem to be
+// held.
 std::string LockedRecords::reading() const {
   Statements to;
+  const std::string alone = scopes(true);
+  if (!alone.empty()) {
+    to.next("SET TRANSACTION ISOLATION LEVEL READ UNCOMMITTED");
+    auto sql = to.next(
+        "/*M! SET STATEMENT innodb_lock_wait_timeout = 0 FOR */ INSERT IGNORE INTO idem_usage "
+        "SELECT k.scope, 0, 0, 0, 0 FROM (");
+    const char* between = "SELECT ";
+    for (const auto& [scope, of] : scopes_) {
+      if (!of.alone) continue;
+      sql.sql(between).bytes(scope).sql(" AS scope");
+      between = " UNION ALL SELECT ";
+    }
+    sql.sql(
+        ") k WHERE NOT EXISTS (SELECT 1 FROM idem_usage u WHERE u.scope = k.scope AND u.session = "
+        "0)");
+  }
   if (const auto some = new_ids(); !some.empty()) {
     to.next("SET TRANSACTION ISOLATION LEVEL READ UNCOMMITTED");
     to.next("SELECT id FROM idem_slots FORCE INDEX (PRIMARY) WHERE id IN (").ids(some).sql(")");
   }
   to.next("START TRANSACTION");
-  std::string scopes;
-  std::string alone;
-  for (const auto& [scope, of] : scopes_) {
-    SqlText(scopes).sql(scopes.empty() ? "" : ", ").bytes(scope);
-    if (!of.alone) continue;
-    SqlText(alone).sql(alone.empty() ? "(" : ", (").bytes(scope).sql(", 0, 0, 0, 0)");
-  }
   if (!alone.empty()) {
-    to.next("INSERT INTO idem_usage (scope, session, active, bytes, next_key) VALUES ")
+    to.next("SELECT scope FROM idem_usage FORCE INDEX (PRIMARY) WHERE session = 0 AND scope IN (")
         .sql(alone)
-        .sql(" ON DUPLICATE KEY UPDATE active = active");
+        .sql(") FOR UPDATE SKIP LOCKED");
   }
   if (wants_generation_) {
     to.next("SELECT generation FROM idem_identity WHERE one = 1 LOCK IN SHARE MODE");
@@ -101,9 +93,9 @@ std::string LockedRecords::reading() const {
       .sql(" FROM idem_slots FORCE INDEX (PRIMARY) WHERE id IN (")
       .ids(ids())
       .sql(") FOR UPDATE SKIP LOCKED");
-  if (!scopes.empty()) {
+  if (!scopes_.empty()) {
     to.next("SELECT scope, SUM(active), SUM(bytes), MAX(next_key) FROM idem_usage WHERE scope IN (")
-        .sql(scopes)
+        .sql(scopes(false))
         .sql(") GROUP BY scope");
   }
   to.next("SELECT idem_now(), highest, @@GLOBAL.read_only FROM idem_fence WHERE one = 1");
@@ -112,11 +104,20 @@ std::string LockedRecords::reading() const {
 
 std::expected<void, std::string> LockedRecords::read(const Results& results) {
   const bool looked = !new_ids().empty();
-  const std::size_t expected =
-      2U + (looked ? 1 : 0) + (wants_generation_ ? 1 : 0) + (scopes_.empty() ? 0 : 1);
+  const bool counted =
+      std::ranges::any_of(scopes_, [](const auto& one) { return one.second.alone; });
+  const std::size_t expected = 2U + (looked ? 1 : 0) + (counted ? 1 : 0) +
+                               (wants_generation_ ? 1 : 0) + (scopes_.empty() ? 0 : 1);
   if (results.size() != expected) return std::unexpected("the server's reply is unknown");
   std::size_t next = 0;
   if (looked) hold(results[next++]);
+  if (counted) {
+    const Rows& locked = results[next++];
+    for (std::size_t row = 0; row < locked.size(); ++row) {
+      const auto of = scopes_.find(std::string(locked.cell(row, 0)));
+      if (of != scopes_.end()) of->second.is_locked = true;
+    }
+  }
   if (wants_generation_) {
     const Rows& identity = results[next++];
     if (identity.size() == 1) generation_ = to_unsigned(identity.cell(0, 0));
@@ -310,187 +311,6 @@ void LockedRecords::apply(RecordWrite write) {
   entry.has_new_response |= write.change.response || replaces;
   entry.has_new_request |= write.change.request || replaces;
   entry.now = std::move(next);
-}
-
-// ---- writing ----
-
-bool LockedRecords::writes() const noexcept {
-  return !evidence_.empty() || !not_due_.empty() || !not_claimable_.empty() ||
-         std::ranges::any_of(entries_, [](const auto& one) { return one.second.is_changed; }) ||
-         std::ranges::any_of(scopes_, [](const auto& one) { return !one.second.change.is_none(); });
-}
-
-std::string LockedRecords::writing() const {
-  Statements to;
-  write_records(to);
-  write_waiting(to);
-  if (!evidence_.empty()) {
-    auto sql = to.next("INSERT INTO idem_evidence (id, entry) VALUES ");
-    const char* before = "(";
-    for (const auto& [id, entry] : evidence_) {
-      sql.sql(before).hex(id.bytes).sql(", ").bytes(to_evidence_value(id, entry)).sql(")");
-      before = ", (";
-    }
-  }
-  write_usage(to);
-  write_fence(to);
-  to.next("COMMIT");
-  written_statements_ = to.count;
-  return std::move(to.text);
-}
-
-/// A row that is to be written.
-struct LockedRecords::Written {
-  const Record& record;
-  const SlotCells* before;  ///< Null: it is new, or not known.
-  bool has_new_response;
-  bool has_new_request;
-  SlotCells now{record};
-
-  /// Whether a statement must name this column for this row.
-  bool needs(std::size_t column, bool inserts) const {
-    if (inserts) return now[column] != slot_default(column);
-    return before == nullptr || now[column] != (*before)[column];
-  }
-};
-
-// New rows in a statement of their own: another transaction may have made one meanwhile, and then
-// the statement must fail. All other rows are locked. Those that change an answer or a request have
-// statements apart, because the others must leave theirs as it is.
-void LockedRecords::write_records(Statements& to) const {
-  std::vector<Written> made;
-  std::array<std::vector<Written>, 4> changed;
-  std::vector<RecordId> gone;
-  for (const auto& [id, entry] : entries_) {
-    if (!entry.is_changed || !entry.now) continue;
-    if (!*entry.now) {
-      if (entry.was_there) gone.push_back(id);
-      continue;
-    }
-    const Record& record = **entry.now;
-    if (!entry.was_there) {
-      made.push_back(
-          {record, nullptr, record.response.has_value(), record.stored_request.has_value()});
-      continue;
-    }
-    auto& group = changed[(entry.has_new_response ? 1U : 0U) + (entry.has_new_request ? 2U : 0U)];
-    group.push_back({record, entry.read ? &*entry.read : nullptr, entry.has_new_response,
-                     entry.has_new_request});
-  }
-  write_rows(to, made, true);
-  for (const auto& group : changed) write_rows(to, group, false);
-  to.erase("idem_slots", gone);
-  if (not_due_.empty()) return;
-  const std::vector<RecordId> hidden(not_due_.begin(), not_due_.end());
-  to.next("UPDATE idem_slots FORCE INDEX (PRIMARY) SET due_at = ")
-      .number(never_due)
-      .sql(" WHERE id IN (")
-      .ids(hidden)
-      .sql(")");
-}
-
-// A statement names the columns that at least one of its rows changes, because the server's time
-// goes with the number of literals.
-void LockedRecords::write_rows(Statements& to, std::span<const Written> rows, bool inserts) {
-  if (rows.empty()) return;
-  std::vector<std::size_t> named;
-  for (std::size_t column = 0; column < slot_column_count; ++column) {
-    const bool is_always = column == slot_id || column == slot_sum;
-    const auto needs = [&](const Written& row) { return row.needs(column, inserts); };
-    if (is_always || std::ranges::any_of(rows, needs)) named.push_back(column);
-  }
-  const bool answers = std::ranges::any_of(rows, &Written::has_new_response);
-  const bool requests = std::ranges::any_of(rows, &Written::has_new_request);
-  std::string names;
-  std::string updates;
-  const auto name = [&](std::string_view column) {
-    ((names += names.empty() ? "" : ", ") += column);
-    if (column == slot_column(slot_id)) return;
-    (((updates += updates.empty() ? "" : ", ") += column) += " = VALUES(") += column;
-    updates += ')';
-  };
-  for (const std::size_t column : named) name(slot_column(column));
-  for (const std::string_view column : answer_column_names) {
-    if (answers) name(column);
-  }
-  for (const std::string_view column : request_column_names) {
-    if (requests) name(column);
-  }
-  auto sql = to.next("INSERT INTO idem_slots (").sql(names).sql(") VALUES\n");
-  const char* before = "(";
-  for (const Written& row : rows) {
-    sql.sql(before);
-    before = "),\n(";
-    for (const std::size_t column : named) {
-      sql.sql(column == slot_id ? "" : ", ").sql(row.now[column]);
-    }
-    if (answers) append_answer(row.record, to.text += ", ");
-    if (requests) append_request(row.record, to.text += ", ");
-  }
-  sql.sql(")");
-  if (!inserts) sql.sql("\nON DUPLICATE KEY UPDATE ").sql(updates);
-}
-
-void LockedRecords::write_waiting(Statements& to) const {
-  std::vector<RecordId> gone(not_claimable_.begin(), not_claimable_.end());
-  std::string waiting;
-  for (const auto& [id, entry] : entries_) {
-    if (!entry.is_changed || !entry.now) continue;
-    const bool waits = is_pending(*entry.now);
-    if (entry.was_pending && !waits) gone.push_back(id);
-    if (!waits) continue;
-    SqlText(waiting)
-        .sql(waiting.empty() ? "(" : ", (")
-        .hex(id.bytes)
-        .sql(", ")
-        .moment((*entry.now)->locked_until)
-        .sql(")");
-  }
-  to.erase("idem_waiting", gone);
-  if (waiting.empty()) return;
-  to.next("INSERT INTO idem_waiting (id, claim_at) VALUES ")
-      .sql(waiting)
-      .sql(" ON DUPLICATE KEY UPDATE claim_at = VALUES(claim_at)");
-}
-
-void LockedRecords::write_usage(Statements& to) const {
-  std::string rows;
-  for (const auto& [scope, of] : scopes_) {
-    if (of.change.is_none()) continue;
-    const auto next_key = of.change.next_key.value_or(std::chrono::microseconds(0));
-    SqlText(rows)
-        .sql(rows.empty() ? "(" : ", (")
-        .bytes(scope)
-        .sql(", 1 + CONNECTION_ID() % 32, ")
-        .number(of.change.active)
-        .sql(", ")
-        .number(of.change.bytes)
-        .sql(", ")
-        .number(next_key.count())
-        .sql(")");
-  }
-  if (rows.empty()) return;
-  to.next("INSERT INTO idem_usage (scope, session, active, bytes, next_key) VALUES ")
-      .sql(rows)
-      .sql(
-          " ON DUPLICATE KEY UPDATE active = active + VALUES(active),"
-          " bytes = bytes + VALUES(bytes), next_key = GREATEST(next_key, VALUES(next_key))");
-}
-
-// Between the reading and this, another node may have made, ended and erased the same record. Its
-// fence is in idem_fence then, and ours must be above it: the primary key refuses the row that the
-// second statement would make, and with it the transaction, which is made again.
-void LockedRecords::write_fence(Statements& to) const {
-  if (erased_fence_ != 0) {
-    to.next("UPDATE idem_fence SET highest = GREATEST(highest, ")
-        .number(erased_fence_)
-        .sql(") WHERE one = 1");
-  }
-  if (!inserted_fence_) return;
-  to.next(
-        "INSERT INTO idem_fence (one, highest) SELECT one, highest FROM idem_fence"
-        " WHERE one = 1 AND highest >= ")
-      .number(*inserted_fence_);
 }
 
 }  // namespace idem::mysql

@@ -13,6 +13,8 @@
 /// One transaction's records: what it locks and reads, the steps over that, and what it writes.
 namespace idem::mysql {
 
+struct Statements;
+
 /// The parts of a record that a step needs beside its row.
 struct Parts {
   bool answer = false;
@@ -28,7 +30,8 @@ class LockedRecords {
   void want(const RecordId& id, Parts parts = {});
   /// Reserves are among the steps: the generation of names stays until the commit.
   void want_generation() { wants_generation_ = true; }
-  /// The usage of a scope. `alone`: no other transaction may count a new key of it meanwhile.
+  /// The usage of a scope. `alone`: no other transaction may count a new key of it meanwhile, and
+  /// if one does, the scope is held.
   void want_usage(const std::string& scope, bool alone);
 
   /// The statements that begin the transaction. They wait for no application's transaction that
@@ -50,6 +53,8 @@ class LockedRecords {
 
   /// Another transaction has the record, or is making it.
   bool is_held(const RecordId& id) const { return held_.contains(id); }
+  /// Another transaction counts the keys of a scope that was wanted alone.
+  bool is_scope_held(const std::string& scope) const { return !scopes_.at(scope).is_locked; }
   /// There is a row of it, perhaps a damaged one.
   bool has(const RecordId& id) const;
   bool is_read_only() const noexcept { return is_read_only_; }
@@ -87,14 +92,15 @@ class LockedRecords {
   };
   struct ScopeUsage {
     bool alone = false;
+    bool is_locked = false;
     Usage usage{};
     UsageChange change{};
   };
-  struct Statements;
 
   std::vector<RecordId> ids() const;
   std::vector<RecordId> new_ids() const;
   void hold(const Rows& ids);
+  std::string scopes(bool alone_only) const;
   void apply(RecordWrite write);
   void write_records(Statements& to) const;
   struct Written;

@@ -13,13 +13,6 @@ namespace {
 using Code = StoreError::Code;
 using Problem = std::optional<Undone>;
 
-/// The reserve in a call that may make a record; null: it makes none.
-const Reserve* reserve_in(const StoreCall& call) {
-  if (const auto* reserve = std::get_if<Reserve>(&call)) return reserve;
-  const auto* accept = std::get_if<Accept>(&call);
-  return accept != nullptr ? &accept->as : nullptr;
-}
-
 /// An owner's attempt was granted in a commit, unless it has a token alone: then the reply was
 /// lost, and perhaps the reserve is not committed yet.
 bool has_fence(const StoreCall& call) {
@@ -48,6 +41,12 @@ CallResult held_result(const StoreCall& call) {
   }
   return {std::unexpected(StoreError{Code::unavailable, "another transaction holds the record"}),
           true};
+}
+
+CallResult uncounted() {
+  return {
+      std::unexpected(StoreError{Code::unavailable, "another transaction counts the scope's keys"}),
+      true};
 }
 
 CallResult without_identity() {
@@ -173,9 +172,7 @@ Task<Committed> make_steps(Terms terms, const std::vector<Waiting>& calls) {
     if (reserve == nullptr) continue;
     passing.reserves = true;
     records.want_generation();
-    if (!reserve->quota) continue;
-    const Quota& quota = *reserve->quota;
-    records.want_usage(reserve->scope, quota.active_keys > 0 || quota.new_key_interval > Millis(0));
+    if (reserve->quota) records.want_usage(reserve->scope, counts_alone(*reserve));
   }
   auto locking = lock(terms.connection, records);
   Problem problem = co_await std::move(locking);
@@ -191,6 +188,9 @@ Task<Committed> make_steps(Terms terms, const std::vector<Waiting>& calls) {
       results.push_back(held_result(one.call));
     } else if (reserve != nullptr && !records.generation()) {
       results.push_back(without_identity());
+    } else if (reserve != nullptr && counts_alone(*reserve) &&
+               records.is_scope_held(reserve->scope)) {
+      results.push_back(uncounted());
     } else {
       const std::string scope = reserve != nullptr ? reserve->scope : std::string();
       StoreResult result = records.step(one.call, ids, scope, terms.last_fence);
