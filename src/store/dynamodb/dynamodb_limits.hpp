@@ -44,6 +44,9 @@ inline constexpr auto dynamodb_orphan_age = 1h;
 inline constexpr auto dynamodb_blank_time = 15min;
 // How long changes of the counters are gathered before they are written.
 inline constexpr auto dynamodb_counting_pause = 200ms;
+// How long a reading of a scope's usage waits for what this process still adds to it. An addition
+// takes some 5 ms; a scope that is always busy is read with an error of those under way.
+inline constexpr auto dynamodb_adding_max = 100ms;
 // Pending requests that a claim reads: at first, and at most, as for Redis.
 inline constexpr std::size_t dynamodb_claims_seen_min = 8;
 inline constexpr std::size_t dynamodb_claims_seen_max = 4'096;

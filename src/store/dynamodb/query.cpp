@@ -1,5 +1,7 @@
 #include "store/dynamodb/query.hpp"
 
+#include <algorithm>
+
 namespace idem::dynamodb {
 namespace {
 
@@ -80,6 +82,11 @@ Page parse_page(const Reply& reply) {
   const auto* const all = items != nullptr ? std::get_if<json::Array>(&items->is) : nullptr;
   if (all != nullptr) {
     for (const json::Value& one : *all) page.items.push_back(Item::parse(one));
+  }
+  if (const json::Value* const count = reply.body.find("Count")) {
+    if (const auto* const number = std::get_if<std::int64_t>(&count->is)) {
+      page.count = static_cast<std::uint64_t>(std::max<std::int64_t>(*number, 0));
+    }
   }
   if (const json::Value* const next = reply.body.find("LastEvaluatedKey")) {
     json::Writer out;

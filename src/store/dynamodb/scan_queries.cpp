@@ -230,6 +230,35 @@ Task<std::expected<std::optional<StoreTime>, StoreError>> ScanQueries::oldest_un
   co_return found->empty() ? std::nullopt : std::optional(found->front().at);
 }
 
+Task<std::expected<std::uint64_t, StoreError>> ScanQueries::count(State state) {
+  const auto query_of = [&](std::size_t part, const std::string& from) {
+    Query query(client_.table());
+    query.member("IndexName", due_index).member("Select", "COUNT");
+    query.name("#l", attribute::due)
+        .value(":l", list_part(list_of(state), part))
+        .where("#l = :l")
+        .from(from);
+    return query.finish();
+  };
+  std::vector<Question> questions;
+  for (std::size_t part = 0; part < list_parts; ++part) questions.push_back(query_of(part, {}));
+  auto asking = client_.ask_all(std::move(questions));
+  const auto all = co_await std::move(asking);
+  std::uint64_t count = 0;
+  for (std::size_t part = 0; part < all.size(); ++part) {
+    ReplyResult reply = all[part];
+    for (;;) {
+      if (!reply) co_return std::unexpected(to_store_error(reply.error()));
+      const Page page = parse_page(*reply);
+      count += page.count;
+      if (page.next.empty()) break;
+      Task<ReplyResult> going_on = client_.ask(query_of(part, page.next));
+      reply = co_await std::move(going_on);
+    }
+  }
+  co_return count;
+}
+
 Task<std::expected<Holdings, NoReply>> ScanQueries::survey(
     IdentitySteps::Beat beat, std::function<std::optional<StoreTime>()> now) {
   Holdings holdings;

@@ -31,6 +31,8 @@ class ScanQueries {
 
   Task<std::expected<std::vector<Record>, StoreError>> list(List verb, StoreTime now);
   Task<std::expected<std::optional<StoreTime>, StoreError>> oldest_unknown();
+  /// The records in the list of this state.
+  Task<std::expected<std::uint64_t, StoreError>> count(State state);
 
   /// The live records' operations and generations.
   Task<std::expected<Holdings, NoReply>> survey(IdentitySteps::Beat beat,

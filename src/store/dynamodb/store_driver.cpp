@@ -240,6 +240,10 @@ Task<StoreResult> StoreDriver::count() {
   auto counting = tallies_.counts();
   const auto counts = co_await std::move(counting);
   if (!counts) co_return std::unexpected(to_store_error(counts.error()));
+  // Somebody has to look at these: they are counted where they lie.
+  auto counting_unknown = scans_.count(State::unknown);
+  const auto unknown = co_await std::move(counting_unknown);
+  if (!unknown) co_return std::unexpected(unknown.error());
   auto looking = scans_.oldest_unknown();
   const auto oldest = co_await std::move(looking);
   if (!oldest) co_return std::unexpected(oldest.error());
@@ -250,9 +254,11 @@ Task<StoreResult> StoreDriver::count() {
     census.by_state[state] =
         static_cast<std::uint64_t>(std::max<std::int64_t>((*counts)[state], 0));
   }
+  census.by_state[static_cast<std::size_t>(State::unknown)] = *unknown;
   census.oldest_unknown = *oldest;
   census.leases_ended = steps_.leases_ended();
-  census.now = *now;
+  // Another process may have known the service's time better.
+  census.now = std::max(*now, oldest->value_or(*now));
   co_return StoreReply(census);
 }
 

@@ -97,7 +97,14 @@ Task<std::expected<std::array<std::int64_t, 7>, NoReply>> Tallies::counts() {
 }
 
 Task<std::expected<UsageChange, NoReply>> Tallies::usage(std::string scope) {
-  auto reading = client_.read(usage_key(scope));
+  const Key key = usage_key(scope);
+  // A change that is added while the counters are read may count twice, or not at all.
+  const MonotonicTime until = MonotonicClock::now() + limits::dynamodb_adding_max;
+  while ((pending_.contains(key) || writing_.contains(key)) && MonotonicClock::now() < until) {
+    Task<void> sleeping = client_.loop().sleep(limits::cache_close_interval);
+    co_await std::move(sleeping);
+  }
+  auto reading = client_.read(key);
   const auto item = co_await std::move(reading);
   if (!item) co_return std::unexpected(item.error());
   UsageChange sum;

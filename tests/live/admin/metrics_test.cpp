@@ -88,11 +88,15 @@ TEST_F(Metrics, V31_releases_unknowns_and_resolutions_are_counted) {
 TEST_F(Metrics, V31_the_counts_by_state_are_kept_over_a_restart) {
   for (int i = 0; i < 3; ++i) ask(charge(fmt::format("k{}", i)));
   ask(charge("lost", "drop-after"));
+  // A store on DynamoDB adds to its counts a moment later, and before it is asked for them.
+  EXPECT_EQ(keys("completed"), 3);
   gateway_->restart();
   ASSERT_TRUE(gateway_->running());
   EXPECT_EQ(keys("completed"), 3);
   EXPECT_EQ(keys("unknown"), 1);
-  EXPECT_GT(metric("idem_oldest_unknown_age_seconds"), 0);
+  // Its clock is exact to a second at first.
+  const bool is_coarse = live_store_kind() == "dynamodb";
+  EXPECT_GT(metric("idem_oldest_unknown_age_seconds"), is_coarse ? -1e-9 : 0);
   EXPECT_EQ(reserves("created"), 0) << "counters begin with the process";
 }
 
