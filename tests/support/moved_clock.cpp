@@ -37,7 +37,8 @@ void MovedClock::move_also_under(const std::filesystem::path& store) {
   if (!shared->mysql().empty()) {
     mysql_ = std::make_unique<MysqlSession>(shared->mysql());
     mysql_->run(
-        "CREATE TABLE moved_clock ENGINE=InnoDB AS SELECT CAST(0 AS SIGNED) AS shift;"
+        "CREATE TABLE moved_clock (shift BIGINT NOT NULL) ENGINE=InnoDB;"
+        "INSERT INTO moved_clock VALUES (0);"
         "CREATE OR REPLACE FUNCTION idem_now() RETURNS BIGINT NOT DETERMINISTIC READS SQL DATA"
         " RETURN (SELECT idem_micros() DIV 1000 + shift FROM moved_clock)");
   }

@@ -46,7 +46,7 @@ SharedStoreUrl::SharedStoreUrl(const std::string& kind) {
   }
   const std::string fast = url_;
   if (kind == "postgres" || kind == "hybrid") {
-    database_ = std::make_unique<TestDatabase>();
+    database_ = std::make_unique<TestDatabase>(TestDatabase::With::schema);
     url_ = database_->uri();
   }
   if (kind == "mysql" || kind == "hybrid_mysql") {
@@ -104,7 +104,7 @@ std::string SharedStoreUrl::content_of_mysql() const {
       " ') AS line FROM `', table_name, '`') AS line"
       " FROM information_schema.columns WHERE table_schema = DATABASE() GROUP BY table_name) AS t");
   return printable(
-      session.run("SELECT GROUP_CONCAT(line SEPARATOR ' ') FROM (" + tables + ") AS lines"));
+      session.run("SELECT GROUP_CONCAT(line SEPARATOR ' ') FROM (" + tables + ") AS t"));
 }
 
 std::string SharedStoreUrl::content_of_dynamodb() const {
@@ -145,7 +145,7 @@ std::string SharedStoreUrl::at_each_redis(const std::string& script) const {
 }
 
 std::vector<std::string> shared_store_kinds() {
-  return {"postgres", "redis", "redis_cluster", "hybrid"};
+  return {"postgres", "mysql", "redis", "redis_cluster", "dynamodb", "hybrid", "hybrid_mysql"};
 }
 
 }  // namespace idem::test

@@ -82,7 +82,7 @@ class StoreHealth : public Operated, public testing::WithParamInterface<std::str
 };
 
 INSTANTIATE_TEST_SUITE_P(Stores, StoreHealth,
-                         testing::Values("postgres", "redis"),
+                         testing::Values("postgres", "mysql", "redis", "dynamodb"),
                          [](const auto& kind) { return kind.param; });
 
 TEST_P(StoreHealth, V15_a_store_that_is_down_is_left_alone_and_found_again_by_itself) {
