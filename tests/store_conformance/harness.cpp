@@ -116,7 +116,7 @@ std::unique_ptr<Store> StorePlace::open_postgres_named(const std::string& name,
                                                        const IdentitySettings& settings) {
   auto& database = databases_[name];
   const bool is_new = !database;
-  if (is_new) database = std::make_unique<TestDatabase>();
+  if (is_new) database = std::make_unique<TestDatabase>(TestDatabase::With::schema);
   const bool is_pooled = kind_ == "postgres_pooled:";
   const std::string uri = is_pooled ? database->pooled_uri() : database->uri();
   auto store = expect_open(open_postgres(uri, settings, {}));

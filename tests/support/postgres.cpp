@@ -102,10 +102,14 @@ std::string Psql::try_run(const std::string& sql) {
   return sqlstate;
 }
 
-TestDatabase::TestDatabase() {
+TestDatabase::TestDatabase(With with) {
   static std::atomic<int> made{0};
   name_ = "t" + std::to_string(::getpid()) + "_" + std::to_string(++made);
-  Psql(shared_postgres_uri("postgres")).run("CREATE DATABASE " + name_);
+  Psql server(shared_postgres_uri("postgres"));
+  const bool copies =
+      with == With::schema &&
+      server.run("SELECT count(*) FROM pg_database WHERE datname = 'idem_template'") == "1";
+  server.run("CREATE DATABASE " + name_ + (copies ? " TEMPLATE idem_template" : ""));
 }
 
 TestDatabase::~TestDatabase() {

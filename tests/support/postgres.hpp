@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <string_view>
 
@@ -65,7 +66,10 @@ class Psql {
 /// A database of its own on the shared server, dropped with this object.
 class TestDatabase {
  public:
-  TestDatabase();
+  /// `schema`: with Idem's schema in it, if CTest's server has a copy, and without a store. That
+  /// spares some 250 ms.
+  enum class With : std::uint8_t { nothing, schema };
+  explicit TestDatabase(With with = With::nothing);
   ~TestDatabase();
   TestDatabase(const TestDatabase&) = delete;
   TestDatabase& operator=(const TestDatabase&) = delete;
