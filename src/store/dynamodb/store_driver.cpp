@@ -240,7 +240,7 @@ Task<StoreResult> StoreDriver::count() {
   auto counting = tallies_.counts();
   const auto counts = co_await std::move(counting);
   if (!counts) co_return std::unexpected(to_store_error(counts.error()));
-  // Somebody has to look at these: they are counted where they lie.
+  // An operator has to look at each of these: they are counted where they lie.
   auto counting_unknown = scans_.count(State::unknown);
   const auto unknown = co_await std::move(counting_unknown);
   if (!unknown) co_return std::unexpected(unknown.error());
