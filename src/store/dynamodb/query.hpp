@@ -36,8 +36,8 @@ class Query {
 /// A page of a Query or a Scan.
 struct Page {
   std::vector<Item> items{};
-  std::uint64_t count =
-      0;               ///< Of the items, also where the query returns no more than their number.
+  /// Of the items, also where the query returns no more than their number.
+  std::uint64_t count = 0;
   std::string next{};  ///< LastEvaluatedKey as JSON; empty: this is the last page.
 };
 Page parse_page(const Reply& reply);

@@ -409,7 +409,7 @@ void CallScheduler::on_undone(Worker& worker, std::vector<Waiting> batch, const 
   if (failure.is_lost()) return on_lost(std::move(batch), failure);
   if (may_be_another_store(failure)) servers_.doubt();
   if (is_lock_wait(failure)) {
-    // A scope's first row may not be made before an application's transaction has ended. Alone, the
+    // A scope's first row may not be made before another's transaction has ended. Alone, the
     // calls that need it hold up no other.
     for (Waiting& one : batch) {
       const Reserve* const reserve = reserve_in(one.call);

@@ -52,7 +52,7 @@ std::string LockedRecords::scopes(bool alone_only) const {
 // the locking SELECT does not return is held. A record whose attempt was granted is committed: only
 // if it cannot be locked, one more statement looks for it (looking_for_missing). The row that a
 // scope is counted under is made before the transaction begins, because an INSERT would wait for
-// who has it; an application's transaction may have it for long, and the calls of other scopes in
+// who has it; a gateway that stands still may have it for long, and the calls of other scopes in
 // this batch would wait, too. Where the row is missing, MariaDB does not wait, and MySQL for a
 // second, as its sessions do. The clock is read when nothing can wait any more. The primary key is
 // forced: a scan of a small table would lock rows of others for a moment, and they would seem to be

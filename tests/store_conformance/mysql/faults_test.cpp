@@ -272,9 +272,10 @@ TEST_F(MysqlFaults, V15_a_lock_that_is_not_granted_is_reported_and_nothing_was_d
   EXPECT_EQ(try_ask(*store, verb)->verdict, Resolve::Verdict::done);
 }
 
-// A service's transaction may have the row that its scope's keys are counted under, also one that
-// it has made itself; under REPEATABLE READ it also has the gap in which a new scope's row would
-// lie. All calls are sent at once, so most batches have calls of all scopes.
+// Another transaction, of a gateway that stands still or by hand, may have the row that its scope's
+// keys are counted under, also one that it has made itself; under REPEATABLE READ it also has the
+// gap in which a new scope's row would lie. All calls are sent at once, so most batches have calls
+// of all scopes.
 TEST_F(MysqlFaults, V13_a_scope_that_an_application_counts_delays_no_other_scope) {
   const auto store = open_by_url(database_.url());
   const auto counted = [&](int number, std::string scope) {
