@@ -72,8 +72,8 @@ class Redis:
 class Mariadb:
     """With each commit on the disk of IDEM_BENCH_DIR."""
 
-    def __init__(self, folder):
-        self.folder = folder / "mariadb"
+    def __init__(self, folder, name="mariadb", *more):
+        self.folder = folder / name
         self.folder.mkdir()
         folder.chmod(0o755)
         self.socket = self.folder / "socket"
@@ -89,7 +89,7 @@ class Mariadb:
             ["mariadbd", "--no-defaults", f"--datadir={self.folder / 'data'}", f"--socket={self.socket}",
              f"--port={self.port}", "--bind-address=127.0.0.1", "--innodb-flush-log-at-trx-commit=1",
              "--innodb-buffer-pool-size=1G", "--innodb-log-file-size=2G", "--max-connections=400",
-             "--max-allowed-packet=256M", *lent], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+             "--max-allowed-packet=256M", *more, *lent], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
         while subprocess.run(self.client("-e", "SELECT 1"), capture_output=True).returncode != 0:
             if self.process.poll() is not None:
                 sys.exit("the server ended")

@@ -50,7 +50,7 @@ TEST_P(AsyncKills, V09_V19_V28_gateways_that_are_killed_in_turn) {
   Gateway second(options);
   ASSERT_TRUE(first.running() && second.running()) << first.process().output();
   Gateway* const both[] = {&first, &second};
-  const int kills = number_from("IDEM_CRASH_KILLS", 80) / 8;
+  const int kills = number_from("IDEM_CRASH_KILLS", 48) / 8;
   const unsigned seed = seed_of_this_run();
   std::mt19937 random(seed);
   Traffic traffic;

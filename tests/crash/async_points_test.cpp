@@ -87,7 +87,7 @@ class AsyncCrashPoints : public testing::TestWithParam<std::tuple<std::string, c
 TEST_P(AsyncCrashPoints, V19_V28_every_accepted_request_ends_and_nothing_runs_twice) {
   IDEM_NEED_PROGRAM("idem-crash");
   const auto& [kind, point] = GetParam();
-  const int runs = number_from("IDEM_CRASH_RUNS", 3);
+  const int runs = number_from("IDEM_CRASH_RUNS", 2);
   const unsigned seed = seed_of_this_run();
   std::vector<AsyncOutcome> outcomes(static_cast<std::size_t>(runs));
   std::vector<std::thread> workers;

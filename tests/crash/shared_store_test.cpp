@@ -70,7 +70,7 @@ TEST_P(SharedStore, V09_V19_gateways_that_are_killed_in_turn) {
   Gateway first(options(place->url()));
   Gateway second(options(place->url()));
   ASSERT_TRUE(first.running() && second.running()) << first.process().output();
-  const int kills = number_from("IDEM_CRASH_KILLS", 160) / 8;
+  const int kills = number_from("IDEM_CRASH_KILLS", 64) / 8;
   const unsigned seed = seed_of_this_run();
   std::mt19937 random(seed);
   Gateway* const both[] = {&first, &second};
@@ -94,7 +94,7 @@ TEST_P(SharedStore, V15_V19_a_server_that_crashes_under_load) {
   Gateway first(options(place->url()));
   Gateway second(options(place->url()));
   ASSERT_TRUE(first.running() && second.running()) << first.process().output();
-  const int crashes = number_from("IDEM_CRASH_SERVERS", 5);
+  const int crashes = number_from("IDEM_CRASH_SERVERS", 2);
   const unsigned seed = seed_of_this_run();
   std::mt19937 random(seed);
   const auto verdict = under_load({&first, &second}, seed, [&](auto& whereabouts) {

@@ -44,20 +44,18 @@ constexpr Unsafe unsafe[] = {
     {"innodb_read_only", "ON", is_replica},
     {"binlog_format", "STATEMENT",
      "its replicas would execute the statements again, and choose other rows; set it to ROW"},
-    {"sysdate_is_now", "ON",
-     "the store's clock would stand still within a statement, and follow a session's SET "
-     "timestamp"},
 };
 
 /// What a batch of calls and one large answer or request need: such a text has each byte at most
 /// twice.
 constexpr std::size_t packet_min = 2 * limits::store_statement_bytes_max;
 
+/// The clock is tried, because MySQL does not report its option sysdate-is-now.
 constexpr const char* check_sql =
-    "SELECT VERSION();"
+    "SELECT VERSION(), SLEEP(0.001), SYSDATE(6) = NOW(6);"
     "SHOW GLOBAL VARIABLES WHERE Variable_name IN ('innodb_flush_log_at_trx_commit',"
     " 'innodb_doublewrite', 'read_only', 'super_read_only', 'innodb_read_only', 'binlog_format',"
-    " 'sysdate_is_now', 'log_bin', 'sync_binlog', 'sql_mode', 'wsrep_on', 'max_allowed_packet',"
+    " 'log_bin', 'sync_binlog', 'sql_mode', 'wsrep_on', 'max_allowed_packet',"
     " 'innodb_force_recovery');"
     "SHOW GLOBAL STATUS WHERE Variable_name IN ('wsrep_cluster_size', 'Innodb_redo_log_enabled');"
     "SELECT table_name, engine FROM information_schema.tables WHERE table_schema = DATABASE()"
@@ -132,6 +130,11 @@ Task<std::expected<ServerCheck, std::string>> check_server(Connection& connectio
   const std::string version(answer->front().cell(0, 0));
   Problem problem = why_old(version);
   if (problem) co_return std::unexpected(std::move(*problem));
+  if (answer->front().cell(0, 2) == "1") {
+    co_return std::unexpected(std::string(
+        "sysdate_is_now is ON: the store's clock would stand still within a statement, and follow "
+        "a session's SET timestamp"));
+  }
   Settings settings;
   for (const std::size_t part : {1U, 2U}) {
     const Rows& rows = (*answer)[part];

@@ -329,6 +329,37 @@ TEST_F(MysqlFaults, V13_a_scope_that_an_application_counts_for_long_is_unavailab
   EXPECT_TRUE(is<Execute>(*ask_and_wait(*store, counted)));
 }
 
+// The batch has the new record's row and waits for the scope's counts; the application has these,
+// and asks for the row. The server ends the transaction with fewer changes, which is the batch.
+TEST_F(MysqlFaults, V15_a_batch_that_a_deadlock_rolls_back_is_made_again) {
+  const MysqlServer server;
+  const auto store = open_by_url(server.url());
+  MysqlSession application(server.url());
+  application.run(
+      "CREATE TABLE changes (number INT PRIMARY KEY) ENGINE=InnoDB;"
+      "SET SESSION TRANSACTION ISOLATION LEVEL READ COMMITTED; BEGIN;"
+      "INSERT INTO idem_usage SELECT 'tenant-1', seq, 0, 0, 0 FROM seq_1_to_32;"
+      "INSERT INTO changes SELECT seq FROM seq_1_to_1000");
+  Reserve reserve = a_reserve_in(*store, 1);
+  reserve.quota = Quota{.stored_bytes = 1'000'000};
+  std::promise<std::expected<ReserveOutcome, StoreError>> reply;
+  ask(*store, reserve, [&](auto outcome) { reply.set_value(std::move(outcome)); });
+  MysqlSession status(server.url());
+  const std::string deadlocks =
+      "SELECT variable_value FROM information_schema.global_status"
+      " WHERE variable_name = 'Innodb_deadlocks'";
+  while (status.run(deadlocks) == "0") {
+    application.run("SELECT id FROM idem_slots WHERE id = " + literal(key(1)) + " FOR UPDATE");
+  }
+  EXPECT_EQ(application.run("SELECT COUNT(*) FROM changes"), "1000");
+  application.run("ROLLBACK");
+  const auto outcome = reply.get_future().get();
+  ASSERT_TRUE(outcome.has_value()) << outcome.error().detail;
+  EXPECT_TRUE(is<Execute>(*outcome)) << describe(*outcome);
+  EXPECT_EQ(status.run("SELECT COUNT(*) FROM idem_slots"), "1");
+  EXPECT_EQ(status.run("SELECT SUM(active) FROM idem_usage"), "1");
+}
+
 TEST_F(MysqlFaults, S20_the_usage_of_a_scope_without_records_goes_and_no_other) {
   MysqlSession session(database_.url());
   {

@@ -34,7 +34,9 @@ TEST(MysqlOpen, S02_settings_of_a_start_that_forget_are_refused_by_name) {
   const std::pair<std::string, std::string> settings[] = {
       {"innodb_doublewrite=OFF", "innodb_doublewrite is OFF: "},
       {"log-bin=log sync_binlog=0", "sync_binlog is 0: "},
-      {"log-bin=log sync_binlog=1 binlog_format=STATEMENT", "binlog_format is STATEMENT: "}};
+      {"log-bin=log sync_binlog=1 binlog_format=STATEMENT", "binlog_format is STATEMENT: "},
+      {"sysdate-is-now", "sysdate_is_now is ON: "},
+      {"innodb_force_recovery=1", "innodb_force_recovery is 1: "}};
   for (const auto& [lines, begins] : settings) {
     const MysqlServer server(lines);
     expect_refused(refusal(server.url()), begins);
