@@ -17,6 +17,7 @@ using Acceptor = asio::basic_socket_acceptor<asio::ip::tcp, Executor>;
 /// The open connections of one loop; touched on that loop's thread only.
 struct Connections {
   std::set<ServerStream*> open;
+  bool leaving = false;
   bool draining = false;
 };
 
@@ -35,6 +36,7 @@ class Listed {
       : accepted_(std::move(accepted)), index_(index), stream_(stream) {
     Connections& mine = accepted_->by_loop[index_];
     mine.open.insert(&stream_);
+    if (mine.leaving) stream_.leave();
     if (mine.draining) stream_.drain();
   }
   ~Listed() { accepted_->by_loop[index_].open.erase(&stream_); }
@@ -93,6 +95,22 @@ class AsioServer final : public Server {
     return {};
   }
 
+  std::expected<void, std::string> adopt_listener(int socket) {
+    sockaddr_storage name{};
+    socklen_t size = sizeof name;
+    error_code error;
+    if (::getsockname(socket, reinterpret_cast<sockaddr*>(&name), &size) != 0) {
+      error = error_code(errno, boost::system::system_category());
+    } else {
+      const bool is_v6 = name.ss_family == AF_INET6;
+      acceptor_.assign(is_v6 ? asio::ip::tcp::v6() : asio::ip::tcp::v4(), socket, error);
+    }
+    if (error) return std::unexpected("the socket that was passed: " + error.message());
+    return {};
+  }
+
+  int socket() override { return acceptor_.native_handle(); }
+
   std::string address() const override {
     error_code ignored;
     const auto endpoint = acceptor_.local_endpoint(ignored);
@@ -116,6 +134,16 @@ class AsioServer final : public Server {
 
   void start() override { accept_next(); }
 
+  void leave() override {
+    for (std::size_t i = 0; i < loops_.size(); ++i) {
+      loops_[i].loop->post([this, i] {
+        Connections& mine = accepted_->by_loop[i];
+        mine.leaving = true;
+        for (auto* stream : mine.open) stream->leave();
+      });
+    }
+  }
+
   void drain() override {
     for (std::size_t i = 0; i < loops_.size(); ++i) {
       loops_[i].loop->post([this, i] {
@@ -126,7 +154,9 @@ class AsioServer final : public Server {
         Connections& mine = accepted_->by_loop[i];
         mine.draining = true;
         for (auto* stream : mine.open) stream->drain();
-        accepted_->loops_draining.fetch_add(1);
+        // Behind the connections that were accepted before the acceptor closed: their handlers wait
+        // on this loop, and they have no place yet that drained() would see.
+        loops_[i].loop->post([this] { accepted_->loops_draining.fetch_add(1); });
       });
     }
   }
@@ -145,8 +175,9 @@ class AsioServer final : public Server {
     const std::size_t index = next_++ % loops_.size();
     acceptor_.async_accept(loops_[index].loop->context(),
                            [this, index](const error_code& error, Socket socket) {
-                             if (!acceptor_.is_open()) return;
+                             // Also when it closes: the client has the connection already.
                              if (!error) offer(index, std::move(socket));
+                             if (!acceptor_.is_open()) return;
                              if (error && error != asio::error::connection_aborted)
                                return pause_accepting();
                              accept_next();
@@ -204,9 +235,10 @@ class AsioServer final : public Server {
 std::expected<std::unique_ptr<Server>, std::string> Server::listen(const std::string& address,
                                                                    std::vector<ServingLoop> loops,
                                                                    ServerStream::Options options,
-                                                                   Admission::Options admission) {
+                                                                   Admission::Options admission,
+                                                                   int passed) {
   auto server = std::make_unique<AsioServer>(std::move(loops), options, std::move(admission));
-  auto bound = server->bind(address);
+  auto bound = passed == no_socket ? server->bind(address) : server->adopt_listener(passed);
   if (!bound) return std::unexpected(bound.error());
   return server;
 }

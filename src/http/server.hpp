@@ -30,15 +30,21 @@ struct ServingLoop {
 class Server {
  public:
   /// Listens, without accepting yet. HOST:PORT with a numeric or resolvable host; port 0 means a
-  /// free one. The error is a sentence: the address is malformed, or another process listens on it.
+  /// free one. `passed`: a socket that listens on this address already, in place of a new one; the
+  /// server owns it then. The error is a sentence: the address is malformed, or another process
+  /// listens on it.
   static std::expected<std::unique_ptr<Server>, std::string> listen(const std::string& address,
                                                                     std::vector<ServingLoop> loops,
                                                                     ServerStream::Options options,
-                                                                    Admission::Options admission);
+                                                                    Admission::Options admission,
+                                                                    int passed = no_socket);
+  static constexpr int no_socket = -1;
   virtual ~Server() = default;
 
   /// "HOST:PORT" as bound.
   virtual std::string address() const = 0;
+  /// The socket that listens; the server closes it when it drains.
+  virtual int socket() = 0;
   /// Connections accepted from now on speak TLS with this context; those before keep theirs. Before
   /// start(), or from any thread.
   virtual void use_tls(std::shared_ptr<const TlsContext> context) = 0;
@@ -49,6 +55,8 @@ class Server {
   virtual std::uint64_t refused_connections() const = 0;
   /// Starts to accept. Before the loops run.
   virtual void start() = 0;
+  /// From now on each answer ends its connection; new ones are accepted. Safe from any thread.
+  virtual void leave() = 0;
   /// Stops accepting, ends idle connections, lets busy ones finish. Safe from any thread.
   virtual void drain() = 0;
   /// After drain(): every loop has begun to drain, and none of its coroutines runs. Any thread.

@@ -245,7 +245,7 @@ Task<bool> ServerStream::answer(const WireAnswer& given) {
   const bool translated = given.problem && error_form_ == ErrorForm::stripe;
   if (translated) in_form = in_stripe_form(given, is_safe(head_.method));
   const WireAnswer& answer = translated ? in_form : given;
-  if (draining_) keep_alive_ = false;
+  if (draining_ || leaving_) keep_alive_ = false;
   if (!body_.is_buffered(wire_)) {
     const bool small =
         body_.framing() == Framing::content_length && body_.left() <= discard_bytes_max;
@@ -295,7 +295,7 @@ Task<bool> ServerStream::refuse(const Refusal& refusal) {
 
 Task<bool> ServerStream::begin_stream(const WireAnswer& head, StreamFraming framing,
                                       StreamStart start) {
-  if (draining_) keep_alive_ = false;
+  if (draining_ || leaving_) keep_alive_ = false;
   suppress_body_ = !body_allowed(head.status);
   chunked_out_ = false;
   std::string field;

@@ -123,6 +123,8 @@ class ServerStream {
   /// limits::drain_receive_max more, the rest of an answer limits::drain_send_max.
   void drain() noexcept;
   bool draining() const noexcept { return draining_; }
+  /// From now on an answer ends the connection. It cuts nothing short.
+  void leave() noexcept { leaving_ = true; }
   /// For streams without an end. While this lives, drain() also ends what is pending on this
   /// connection and on `other`; with no `other` it does nothing.
   class CutAtDrain {
@@ -179,6 +181,7 @@ class ServerStream {
   bool unparked_ = false;
   bool idle_ = false;
   bool draining_ = false;
+  bool leaving_ = false;
   bool keep_alive_ = false;
   bool continue_sent_ = false;
   bool answered_ = false;

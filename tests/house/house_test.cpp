@@ -92,7 +92,9 @@ const std::map<std::string, std::vector<std::string>> allowed{
       "cli/commands.hpp", "cli/reconcile/", "CLI/"}},
     {"src/cli/commands",
      {"idem/", "core/", "http/", "store/", "gateway/", "workers/", "webhook/", "admin/", "json/",
-      "metrics/", "cli/settings/", "cli/commands/", "cli/commands.hpp", "CLI/", "fmt/"}},
+      "metrics/", "cli/settings/", "cli/commands/", "cli/process/", "cli/commands.hpp", "CLI/",
+      "fmt/"}},
+    {"src/cli/process", {"idem/", "core/", "http/", "loop/", "cli/process/", "fmt/", "systemd/"}},
 };
 
 std::string house_of(const fs::path& file) {

@@ -111,7 +111,9 @@ void Gateway::start() {
   process_ = std::make_unique<Process>(ProcessOptions{.program = built_program(options_.program),
                                                       .arguments = gateway_arguments(options_),
                                                       .environment = options_.environment,
-                                                      .file_bytes_max = options_.file_bytes_max});
+                                                      .file_bytes_max = options_.file_bytes_max,
+                                                      .passed = options_.passed,
+                                                      .passed_names = options_.passed_names});
   address_ = process_->wait_for_address("gateway");
   admin_ = address_.empty() ? std::string{} : process_->wait_for_address("admin");
 }

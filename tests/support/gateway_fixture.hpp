@@ -41,6 +41,9 @@ struct GatewayOptions {
   std::string program = "idem";  ///< Or `idem-crash`.
   std::string listen = "127.0.0.1:0";
   std::optional<std::uint64_t> file_bytes_max{};
+  /// As in ProcessOptions.
+  std::vector<int> passed{};
+  std::string passed_names{};
   /// Given unless empty.
   std::vector<std::string> scope = {"--scope", "header:X-Tenant-Id", "--trust-scope-header"};
 };

@@ -10,6 +10,7 @@
 
 #include <cerrno>
 #include <csignal>
+#include <cstdio>
 #include <cstdlib>
 
 #include "support/admin_answers.hpp"
@@ -46,6 +47,21 @@ std::vector<std::string> environment_with(const std::vector<std::string>& added)
   return all;
 }
 
+/// In the child: `line` is the variable with its process id.
+void pass(const std::vector<int>& sockets, std::string& line) {
+  constexpr int first = 3;
+  constexpr int out_of_the_way = 600;
+  for (std::size_t i = 0; i < sockets.size(); ++i) {
+    ::dup2(sockets[i], out_of_the_way + static_cast<int>(i));
+  }
+  for (std::size_t i = 0; i < sockets.size(); ++i) {
+    ::dup2(out_of_the_way + static_cast<int>(i), first + static_cast<int>(i));
+    ::close(out_of_the_way + static_cast<int>(i));
+  }
+  const std::size_t name = line.find('=') + 1;
+  std::snprintf(line.data() + name, line.size() + 1 - name, "%d", static_cast<int>(::getpid()));
+}
+
 }  // namespace
 
 Process::Process(const ProcessOptions& options) {
@@ -53,6 +69,11 @@ Process::Process(const ProcessOptions& options) {
   std::vector<std::string> words{options.program.string()};
   words.insert(words.end(), options.arguments.begin(), options.arguments.end());
   auto variables = environment_with(options.environment);
+  if (!options.passed.empty()) {
+    variables.push_back("LISTEN_FDS=" + std::to_string(options.passed.size()));
+    variables.push_back("LISTEN_FDNAMES=" + options.passed_names);
+    variables.emplace_back("LISTEN_PID=0000000000");  // The child knows it.
+  }
   const auto argv = pointers(words);
   const auto envp = pointers(variables);
   int ends[2] = {-1, -1};
@@ -69,6 +90,7 @@ Process::Process(const ProcessOptions& options) {
       const rlimit limit{.rlim_cur = *options.file_bytes_max, .rlim_max = *options.file_bytes_max};
       ::setrlimit(RLIMIT_FSIZE, &limit);
     }
+    if (!options.passed.empty()) pass(options.passed, variables.back());
     ::execve(argv[0], argv.data(), envp.data());
     ::_exit(127);
   }

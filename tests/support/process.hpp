@@ -25,6 +25,9 @@ struct ProcessOptions {
   std::vector<std::string> environment{};  ///< `NAME=VALUE`, added to this process's own.
   /// RLIMIT_FSIZE: to the program, a disk that is full from there on.
   std::optional<std::uint64_t> file_bytes_max{};
+  /// Sockets that the program finds as systemd passes them (LISTEN_FDS), and their names.
+  std::vector<int> passed{};
+  std::string passed_names{};
 };
 
 /// A program that runs for as long as this object lives. Both its outputs are kept, and printed

@@ -3,6 +3,10 @@
 #include "cli/commands/core_dumps.hpp"
 #include "cli/commands/reconciling.hpp"
 #include "cli/commands/signals.hpp"
+#include "cli/process/handover.hpp"
+#include "cli/process/passed_sockets.hpp"
+#include "cli/process/resources.hpp"
+#include "cli/process/service_manager.hpp"
 #include "cli/settings/noted_settings.hpp"
 #include "cli/settings/opening.hpp"
 #include "cli/settings/reload.hpp"
@@ -20,8 +24,6 @@
 #include <idem/open_store.hpp>
 #include <idem/store_wait.hpp>
 
-#include <malloc.h>
-#include <sys/resource.h>
 #include <csignal>
 #include <cstdio>
 #include <latch>
@@ -31,26 +33,9 @@
 namespace idem::cli {
 namespace {
 
-/// glibc raises the mmap threshold with each large block that is freed, up to 32 MiB, and then
-/// keeps such blocks in every thread's heap: the canonical form of one large JSON body would stay
-/// for good. With a fixed threshold they go back to the kernel at once. The padding sets in what
-/// steps a heap grows and shrinks: each step is a system call for which all threads wait, and with
-/// small steps the store's thread made one for every tenth request.
-void give_large_blocks_back() {
-  constexpr int block_bytes = 1024 * 1024;
-  ::mallopt(M_MMAP_THRESHOLD, block_bytes);
-  ::mallopt(M_TRIM_THRESHOLD, 2 * block_bytes);
-  ::mallopt(M_TOP_PAD, block_bytes / 4);
-}
-
-/// Raises the limit of descriptors to the hard limit: each connection needs one, and its upstream
-/// another. Shells set 1,024; running out would harm honest clients first.
-void raise_descriptor_limit() {
-  rlimit files{};
-  if (::getrlimit(RLIMIT_NOFILE, &files) != 0) return;
-  files.rlim_cur = files.rlim_max;
-  ::setrlimit(RLIMIT_NOFILE, &files);
-}
+// Where the sockets that listen outlive the process: most clients then open a new connection,
+// instead of meeting the end of theirs with a request.
+constexpr auto farewell_time = std::chrono::seconds(1);
 
 class GatewayProcess {
  public:
@@ -100,8 +85,18 @@ class GatewayProcess {
     if (const auto built = build_admin(); !built) return fail(built.error());
     if (const auto opened = open_listeners(); !opened) return fail(opened.error());
     start();
-    for (int signal = 0; sigwait(&signals_, &signal) == 0 && signal == SIGHUP;) reload();
-    return stop();
+    for (;;) {
+      const int signal = manager_.next_signal(signals_);
+      if (signal == SIGHUP) {
+        ServiceManager::reloading();
+        reload();
+        ServiceManager::ready();
+      } else if (signal != SIGUSR2) {
+        return stop();
+      } else if (may_hand_over()) {
+        return hand_over();
+      }
+    }
   }
 
  private:
@@ -305,12 +300,15 @@ class GatewayProcess {
   std::expected<void, std::string> open_listeners() {
     http::Admission::Options admission{options_.connections, options_.connections_per_address,
                                        settings_->scope.trusted_proxies, log_};
-    auto gateway = http::Server::listen(options_.listen, serving_, options_.timers, admission);
+    const int passed = passed_.take(options_.listen, "gateway");
+    sockets_stay_ = passed != http::Server::no_socket;
+    auto gateway =
+        http::Server::listen(options_.listen, serving_, options_.timers, admission, passed);
     if (!gateway) return std::unexpected(given_.listen.place.text() + ": " + gateway.error());
     gateway_server_ = std::move(*gateway);
     if (options_.admin.empty()) return {};
     auto admin = http::Server::listen(options_.admin, {{admin_loop_.get(), admin_.get()}},
-                                      options_.timers, {});
+                                      options_.timers, {}, passed_.take(options_.admin, "admin"));
     if (!admin) return std::unexpected(given_.admin.place.text() + ": " + admin.error());
     admin_server_ = std::move(*admin);
     return {};
@@ -333,6 +331,13 @@ class GatewayProcess {
     announce("gateway", *gateway_server_);
     if (admin_server_) announce("admin", *admin_server_);
     note_settings("config.start");
+    for (const std::string& address : passed_.close_rest()) {
+      log_(LogLevel::warning, "socket_not_used", {{"address", address}});
+    }
+    std::vector<Loop*> all{dispatch_loop_.get(), admin_loop_.get()};
+    for (const auto& loop : loops_) all.push_back(loop.get());
+    manager_.watch(std::move(all));
+    ServiceManager::ready();
   }
 
   void note_settings(std::string what) {
@@ -346,18 +351,57 @@ class GatewayProcess {
     log_(LogLevel::info, "listening", {{"address", server.address()}, {"role", std::move(role)}});
   }
 
-  // Finishes and settles running requests, closes idle connections, then closes the store.
+  // What the next program refuses must not cost this one.
+  bool may_hand_over() {
+    const auto accepted = handover_.check();
+    if (!accepted) log_(LogLevel::error, "handover_refused", {{"reason", accepted.error()}});
+    return accepted.has_value();
+  }
+
+  int hand_over() {
+    ServiceManager::reloading();
+    log_(LogLevel::info, "handing_over", {});
+    sockets_stay_ = true;
+    handover_.keep(gateway_server_->socket(), "gateway");
+    if (admin_server_) handover_.keep(admin_server_->socket(), "admin");
+    if (drain()) close();
+    log_(LogLevel::error, "handover_failed", {{"reason", handover_.exec()}});
+    return failed;
+  }
+
   int stop() {
+    ServiceManager::stopping();
+    if (!drain()) std::_Exit(failed);
+    close();
+    return done;
+  }
+
+  // Finishes and settles running requests, closes idle connections. False: the time is over.
+  // Requests that are cut off then are marked as dispatched, and become unknown at the end of their
+  // lease.
+  bool drain() {
+    if (sockets_stay_) say_goodbye();
     log_(LogLevel::info, "draining", {});
     draining_.store(true);
     gateway_server_->drain();
     dispatcher_->drain();
-    if (!wait_until_idle()) {
-      // Requests cut off here are marked as dispatched and become unknown at the end of their
-      // lease.
-      log_(LogLevel::warning, "drain_timed_out", {});
-      std::_Exit(failed);
+    if (wait_until_idle()) return true;
+    log_(LogLevel::warning, "drain_timed_out", {});
+    return false;
+  }
+
+  // A second signal cuts it short.
+  void say_goodbye() {
+    gateway_server_->leave();
+    const auto end = MonotonicClock::now() + farewell_time;
+    while (MonotonicClock::now() < end && gateway_server_->open_connections() > 0) {
+      const timespec pause{0, 5'000'000};
+      if (sigtimedwait(&signals_, nullptr, &pause) > 0) return;
+      manager_.look();
     }
+  }
+
+  void close() {
     wait_for_observations();
     relay_.reset();
     reconciling_.reset();
@@ -373,7 +417,6 @@ class GatewayProcess {
     store_.reset();
     shared_->shadow->close();
     log_(LogLevel::info, "stopped", {});
-    return done;
   }
 
   // False: the drain time is over, or a second signal requests to stop at once.
@@ -385,7 +428,8 @@ class GatewayProcess {
       if (gateway_server_->drained() && dispatcher_->drained()) return true;
       const timespec pause{0, 5'000'000};
       const int signal = sigtimedwait(&signals_, nullptr, &pause);
-      if (signal > 0 && signal != SIGHUP) return false;
+      if (signal > 0 && signal != SIGHUP && signal != SIGUSR2) return false;
+      manager_.look();
     }
     return false;
   }
@@ -406,6 +450,10 @@ class GatewayProcess {
   std::unique_ptr<metrics::Registry> registry_;
   std::unique_ptr<gateway::Observing> observing_;
   sigset_t signals_{};
+  PassedSockets passed_;
+  Handover handover_;
+  ServiceManager manager_;
+  bool sockets_stay_ = false;  ///< Also when this process has ended.
   std::atomic<bool> draining_{false};
   std::unique_ptr<CircuitBreakerStore> store_;
   std::unique_ptr<http::SpillSpace> spill_;

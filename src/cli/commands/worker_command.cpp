@@ -3,6 +3,7 @@
 #include "cli/commands/core_dumps.hpp"
 #include "cli/commands/reconciling.hpp"
 #include "cli/commands/signals.hpp"
+#include "cli/process/service_manager.hpp"
 #include "cli/settings/noted_settings.hpp"
 #include "cli/settings/opening.hpp"
 #include "cli/settings/settings_source.hpp"
@@ -29,11 +30,12 @@ class WorkerProcess {
     start();
     int signal = 0;
     sigwait(&signals_, &signal);
-    while (signal == SIGHUP) {
-      log_(LogLevel::warning, "reload_refused",
+    while (signal == SIGHUP || signal == SIGUSR2) {
+      log_(LogLevel::warning, signal == SIGHUP ? "reload_refused" : "handover_refused",
            {{"reason", "a worker reads its settings only at its start; restart it"}});
       sigwait(&signals_, &signal);
     }
+    ServiceManager::stopping();
     return stop();
   }
 
@@ -115,6 +117,7 @@ class WorkerProcess {
     if (server_) {
       log_(LogLevel::info, "listening", {{"address", server_->address()}, {"role", "admin"}});
     }
+    ServiceManager::ready();
     auto settings = noted_settings(given_, Purpose::worker, options_.secrets);
     loop_.post([this, settings = std::move(settings)]() mutable {
       audit_->note_settings("config.start", "worker " + options_.admin, std::move(settings));

@@ -11,9 +11,8 @@ namespace {
 
 std::optional<std::int64_t> to_number(std::string_view digits) {
   std::int64_t value = 0;
-  const char* const end = digits.data() + digits.size();
-  const auto read = std::from_chars(digits.data(), end, value);
-  if (read.ec != std::errc() || read.ptr != end) return std::nullopt;
+  const auto read = std::from_chars(digits.data(), digits.data() + digits.size(), value);
+  if (read.ec != std::errc() || read.ptr != digits.data() + digits.size()) return std::nullopt;
   return value;
 }
 

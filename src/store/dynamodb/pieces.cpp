@@ -65,6 +65,7 @@ Task<std::expected<PieceRef, NoReply>> Pieces::write(RecordId id, RowVersion ver
 Task<std::expected<std::optional<std::string>, NoReply>> Pieces::read(RecordId id, PieceRef ref,
                                                                       char kind) {
   std::vector<Question> questions;
+  questions.reserve(ref.count);
   for (std::size_t i = 0; i < ref.count; ++i) {
     questions.push_back(client_.reading(piece_key(id, ref.version, kind, i)));
   }

@@ -80,6 +80,7 @@ Task<DueResult> ScanQueries::due(std::string lists, StoreTime now, std::size_t l
 
 Task<DueResult> ScanQueries::claimable(StoreTime now, std::size_t limit) {
   std::vector<std::string> parts;
+  parts.reserve(list_parts);
   for (std::size_t part = 0; part < list_parts; ++part) parts.push_back(list_part('c', part));
   auto asking = due_in({claims_index, attribute::claims, attribute::claimable_at}, std::move(parts),
                        now, limit);
@@ -125,6 +126,7 @@ Task<std::expected<std::vector<RecordId>, StoreError>> ScanQueries::ids_in(char 
 
 Task<ScanQueries::Rows> ScanQueries::read(std::vector<RecordId> ids) {
   std::vector<Question> questions;
+  questions.reserve(ids.size());
   for (const RecordId& id : ids) questions.push_back(client_.reading(record_key(id)));
   auto asking = client_.ask_all(std::move(questions));
   const auto all = co_await std::move(asking);
@@ -241,6 +243,7 @@ Task<std::expected<std::uint64_t, StoreError>> ScanQueries::count(State state) {
     return query.finish();
   };
   std::vector<Question> questions;
+  questions.reserve(list_parts);
   for (std::size_t part = 0; part < list_parts; ++part) questions.push_back(query_of(part, {}));
   auto asking = client_.ask_all(std::move(questions));
   const auto all = co_await std::move(asking);
@@ -305,6 +308,7 @@ Task<std::expected<Holdings, NoReply>> ScanQueries::survey(
 
 Task<std::optional<std::vector<std::string>>> ScanQueries::versions(std::vector<RecordId> ids) {
   std::vector<Question> questions;
+  questions.reserve(ids.size());
   for (const RecordId& id : ids) questions.push_back(client_.reading(record_key(id)));
   auto asking = client_.ask_all(std::move(questions));
   const auto all = co_await std::move(asking);

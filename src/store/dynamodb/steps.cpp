@@ -171,6 +171,7 @@ Task<Steps::Outcome> Steps::look(Try& tried, const Subject& subject) {
   std::vector<RecordId> ids{subject.id};
   ids.insert(ids.end(), subject.also.begin(), subject.also.end());
   std::vector<Question> questions;
+  questions.reserve(ids.size());
   for (const RecordId& id : ids) questions.push_back(client_.reading(record_key(id)));
   auto asking = client_.ask_all(std::move(questions));
   const auto all = co_await std::move(asking);

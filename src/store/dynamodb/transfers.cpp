@@ -103,8 +103,8 @@ bool prepare(Transfer& transfer, const std::string& ca_file) {
   const auto add = [&](const std::string& line) {
     curl_slist* const longer = curl_slist_append(transfer.fields.get(), line.c_str());
     if (longer == nullptr) return false;
-    (void)transfer.fields.release();
-    transfer.fields.reset(longer);
+    // The list has the same first element, unless it was empty.
+    if (!transfer.fields) transfer.fields.reset(longer);
     return true;
   };
   bool is_good = add("Expect:") && add("Accept:");  // Without these libcurl sends its own.

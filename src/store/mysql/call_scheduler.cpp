@@ -214,6 +214,7 @@ Task<void> CallScheduler::work_on_records(Worker& worker, std::vector<Waiting> b
 
 Task<void> CallScheduler::work_on_finds(Worker& worker, std::vector<Waiting> batch) {
   std::vector<RecordId> ids;
+  ids.reserve(batch.size());
   for (const Waiting& one : batch) ids.push_back(std::get<Find>(one.call).id);
   auto finding = find_many(worker.link.connection, std::move(ids));
   auto found = co_await std::move(finding);

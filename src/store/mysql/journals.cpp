@@ -149,6 +149,7 @@ Task<Answer> list_journals(Connection& connection, ListJournals verb) {
   if (!answer) co_return std::unexpected(answer.error());
   std::vector<JournalSummary> found;
   const Rows& rows = answer->front();
+  found.reserve(rows.size());
   for (std::size_t row = 0; row < rows.size(); ++row) {
     found.push_back({std::string(rows.cell(row, 0)), to_unsigned(rows.cell(row, 1)),
                      to_unsigned(rows.cell(row, 2))});
