@@ -23,6 +23,10 @@ constexpr std::string_view stopping_detail =
 // An upstream waits meanwhile, and a lease runs.
 constexpr Millis interim_time_max = 5s;
 
+// A client that has just connected sends its request at once. A drain that begins between the two
+// waits for it so long, because the client sees no reason why it should be refused.
+constexpr Millis first_bytes_time = 250ms;
+
 // RFC 9110 §9.2.1.
 bool is_safe(std::string_view method) {
   return method == "GET" || method == "HEAD" || method == "OPTIONS" || method == "TRACE";
@@ -98,7 +102,10 @@ Task<bool> ServerStream::wait_for_head() {
     }
     const bool was_idle = wire_.unread().empty();
     idle_ = was_idle;
-    if (was_idle && draining_) co_return false;
+    if (was_idle && draining_) {
+      if (has_served_) co_return false;
+      receive_by(MonotonicClock::now() + first_bytes_time);
+    }
     const std::size_t got = co_await wire_.read_some();
     idle_ = false;
     if (got == 0) {
@@ -127,6 +134,7 @@ Task<bool> ServerStream::next_request() {
   const bool complete = co_await wait_for_head();
   if (!complete) co_return false;
   receive_by(MonotonicTime::max());
+  has_served_ = true;
   keep_alive_ = head_.keep_alive;
   body_.begin(head_.framing, head_.content_length);
   body_waited_ = Millis(0);
@@ -454,7 +462,7 @@ void ServerStream::drain() noexcept {
   if (send_at_ != MonotonicTime::max()) send_by(send_at_);
   unpark();
   // A request that arrives at this very moment is still served.
-  if (idle_) wire_.read_deadline(now);
+  if (idle_) wire_.read_deadline(has_served_ ? now : now + first_bytes_time);
   if (linger_until_) {
     linger_until_ = std::min(*linger_until_, now + limits::linger_brief_time);
     wire_.read_deadline(*linger_until_);

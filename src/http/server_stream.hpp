@@ -182,6 +182,7 @@ class ServerStream {
   bool idle_ = false;
   bool draining_ = false;
   bool leaving_ = false;
+  bool has_served_ = false;  ///< A whole head has come.
   bool keep_alive_ = false;
   bool continue_sent_ = false;
   bool answered_ = false;
