@@ -81,7 +81,7 @@ TEST_F(InitCommand, a_wrong_value_gets_the_complaint_of_the_gateway_and_nothing_
         "--upstream http://127.0.0.1:8080 --scope authorization",
         "--upstream http://a --scope authorization --store oracle://idem:s3cret@db",
         "--upstream http://a --scope authorization --listen nowhere",
-        "--upstream http://a --scope authorization --upstream ''"}) {
+        "--upstream '' --scope authorization"}) {
     const auto ran = init(words);
     EXPECT_EQ(ran.exit_code, 2) << words << ran.output;
     EXPECT_FALSE(ran.output.contains("s3cret")) << ran.output;
