@@ -105,6 +105,23 @@ TEST_F(FirstFile, says_what_the_flags_say_for_each_store) {
   }
 }
 
+TEST_F(FirstFile, V33_a_password_is_found_wherever_a_url_may_have_one) {
+  for (const auto* url :
+       {"postgres://idem:s3@db/idem", "postgres://idem:a/b@db/idem",
+        "postgres://idem:a%40b@db/idem", "postgres://db/idem?user=idem&password=s3",
+        "redis://:s3@cache", "hybrid:?truth=postgres://idem@db/idem&fast=redis://:s3@cache",
+        "hybrid:?truth=postgres%3A%2F%2Fidem%3As3%40db%2Fidem&fast=redis://cache"}) {
+    EXPECT_TRUE(cli::holds_password(url)) << url;
+  }
+  for (const auto* url :
+       {"sqlite:./idem.db", "memory:", "postgres://idem@db:5432/idem?passfile=pw",
+        "mysql://idem@db/idem?password_file=pw", "redis://cache:6379", "redis+cluster://a:1,b:2/",
+        "dynamodb://records?region=eu-central-1&endpoint=http://127.0.0.1:8000",
+        "hybrid:?truth=postgres://db:5432/idem&fast=redis://user@cache"}) {
+    EXPECT_FALSE(cli::holds_password(url)) << url;
+  }
+}
+
 TEST_F(FirstFile, says_what_the_other_flags_say) {
   expect_same(addresses + enough + Words{"--preset", "stripe"});
   expect_same(addresses + Words{"--upstream", "https://api.example", "--scope", "authorization"});
@@ -207,7 +224,7 @@ TEST_F(FirstQuestions, a_scope_asks_for_what_it_needs) {
       ask("http://127.0.0.1:9\nheader:X-Tenant-Id\n10.0.0.1/8\nheader:X-Tenant-Id\n"
           "10.0.0.0/8,192.0.2.7/32\n\n");
   ASSERT_TRUE(wrong.ended_well) << wrong.output;
-  EXPECT_TRUE(wrong.output.contains("\n--trusted-proxy: ")) << wrong.output;
+  EXPECT_TRUE(wrong.output.contains("--trusted-proxy: \"10.0.0.1/8\" has bits")) << wrong.output;
   EXPECT_EQ(wrong.flags.caller.trusted_proxies.items.size(), 2U);
 
   const auto files = scopes();

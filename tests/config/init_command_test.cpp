@@ -119,9 +119,23 @@ TEST_F(InitCommand, a_path_of_a_flag_means_the_same_in_a_file_of_another_folder)
 
 TEST_F(InitCommand, a_folder_that_is_missing_is_an_error_with_a_sentence) {
   const auto ran = init(enough + " --output no/idem.yaml");
-  EXPECT_EQ(ran.exit_code, 1) << ran.output;
-  EXPECT_TRUE(ran.output.contains("no/idem.yaml: No such file or directory")) << ran.output;
+  EXPECT_EQ(ran.exit_code, 2) << ran.output;
+  EXPECT_TRUE(ran.output.contains("--output: the folder of no/idem.yaml is not there"))
+      << ran.output;
   EXPECT_TRUE(is_empty());
+}
+
+/// At no size may a part of the file, or of its text under another name, stay behind.
+TEST_F(InitCommand, a_full_disk_leaves_nothing_behind) {
+  for (const std::uint64_t bytes : {0UL, 100UL, 3'000UL}) {
+    Process process({.program = built_program("idem"),
+                     .arguments = {"init", "--upstream", "http://127.0.0.1:9", "--scope",
+                                   "static:my-api", "--output", file().string()},
+                     .file_bytes_max = bytes});
+    EXPECT_EQ(process.exit_code(), 1) << bytes << process.output();
+    EXPECT_TRUE(process.output().contains("idem.yaml: File too large")) << process.output();
+    EXPECT_TRUE(is_empty()) << bytes;
+  }
 }
 
 TEST_F(InitCommand, variables_count_as_everywhere) {

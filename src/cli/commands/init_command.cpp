@@ -9,8 +9,6 @@
 #include "cli/settings/first_questions.hpp"
 #include "cli/settings/paths.hpp"
 
-#include <idem/open_store.hpp>
-
 #include <unistd.h>
 
 #include <algorithm>
@@ -120,11 +118,16 @@ int InitCommand::ask_for_missing(GatewayFlags& flags) const {
 std::expected<GatewayFlags, int> InitCommand::settle() const {
   Complaints complaints;
   auto flags = settings_.gather_as_given(complaints);
-  if (!flags || !complaints.empty()) {
-    return std::unexpected(settings_.refuse("init", complaints.lines()));
-  }
+  if (!flags) return std::unexpected(settings_.refuse("init", complaints.lines()));
   flags->folder = folder_of(output_);
   if (!flags->admin.given) flags->admin.text = admin_default();
+  if (!complaints.empty()) {
+    auto lines = complaints.lines();
+    for (const auto& line : complaints_but(*flags, missing_flags(*flags))) {
+      if (std::ranges::find(lines, line) == lines.end()) lines.push_back(line);
+    }
+    return std::unexpected(settings_.refuse("init", lines));
+  }
   if (const int code = ask_for_missing(*flags); code != done) return std::unexpected(code);
   if (const auto wrong = complaints_about(*flags); !wrong.empty()) {
     return std::unexpected(settings_.refuse("init", wrong));
@@ -138,11 +141,11 @@ int InitCommand::write(const GatewayFlags& flags) const {
   if (const auto wrong = misread_settings(text, output_, flags); !wrong.empty()) {
     return settings_.refuse("init", wrong);
   }
-  const bool has_password = shown_store_url(flags.store.text) != flags.store.text;
-  const auto others = has_password ? admin::Others::may_nothing : admin::Others::may_read;
+  const auto others =
+      holds_password(flags.store.text) ? admin::Others::may_nothing : admin::Others::may_read;
   const auto made = admin::make_small_file(output_, others, text);
   if (!made)
-    return complain(made.error() + "; is the folder there, and may you write to it?", failed);
+    return complain(made.error() + "; write a path of a folder that you may write to", failed);
   // Another process may have made it since run() looked.
   return *made ? done : refused;
 }
@@ -161,6 +164,11 @@ int InitCommand::run() const {
   };
   if (output_.empty()) return complain("--output: is empty; write the path of a new file", usage);
   if (is_there(output_)) return refuse();
+  if (std::error_code ignored; !fs::is_directory(folder_of(output_), ignored)) {
+    return complain(
+        "--output: the folder of " + output_ + " is not there; make it or write another path",
+        usage);
+  }
   const auto flags = settle();
   if (!flags) return flags.error();
   const int code = write(*flags);

@@ -1,8 +1,7 @@
 #include "cli/settings/first_file.hpp"
 
 #include "config/words.hpp"
-
-#include <idem/open_store.hpp>
+#include "core/bytes/percent.hpp"
 
 #include <algorithm>
 #include <array>
@@ -66,6 +65,19 @@ bool is_active(const Setting& setting) {
   return is_among(chosen, setting.path) || config::given_at(setting) != nullptr;
 }
 
+/// Whether a user name with a password stands in an authority of `text`. A password may hold any
+/// character, so everything up to the @ counts.
+bool has_password_in_authority(std::string_view text) {
+  constexpr std::string_view mark = "://";
+  for (auto at = text.find(mark); at != text.npos; at = text.find(mark, at)) {
+    at += mark.size();
+    const auto rest = text.substr(at, text.find(mark, at) - at);
+    const auto user_end = rest.find('@');
+    if (user_end != rest.npos && rest.substr(0, user_end).contains(':')) return true;
+  }
+  return false;
+}
+
 /// What the table does not say of the setting. A store's depends on whether its URL has a password.
 std::string advice_for(const Setting& setting) {
   if (setting.path == "admin") return "`idem status` and `idem keys` ask there; keep clients away.";
@@ -80,7 +92,7 @@ std::string advice_for(const Setting& setting) {
       "store_opened: then the gateway refuses another store, or a new one in place of a lost one, "
       "where each key would run again.";
   const auto& url = std::get<Given*>(setting.slot)->text;
-  if (shown_store_url(url) == url) return advice;
+  if (!holds_password(url)) return advice;
   const bool is_libpq = url.starts_with("postgres");
   return advice + "\nThis URL holds a password, so only the owner may read this file. The option " +
          (is_libpq ? "passfile" : "password_file") +
@@ -150,6 +162,14 @@ std::string open_sections(std::string_view path, std::string_view before,
 }
 
 }  // namespace
+
+bool holds_password(const std::string& store_url) {
+  // The URLs in a hybrid's one may be percent-encoded.
+  const auto decoded = percent_decoded(store_url);
+  if (!decoded) return true;
+  return has_password_in_authority(store_url) || has_password_in_authority(*decoded) ||
+         decoded->contains("password=");
+}
 
 bool is_of_first_file(const Setting& setting) {
   return is_among(chosen, setting.path) || setting.path == "upstream.ca" ||

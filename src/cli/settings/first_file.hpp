@@ -17,6 +17,10 @@ bool is_of_first_file(const config::Setting& setting);
 /// what many change later; an example of a route. A store's URL is written with its password.
 std::string first_file(GatewayFlags flags);
 
+/// Whether a store's URL holds a password, of a user or in an option such as libpq's `password`.
+/// In doubt it does: the file is then for its owner only.
+bool holds_password(const std::string& store_url);
+
 /// Complaints if a reader of the file `path` with this text would read other values than the given
 /// ones, such as one that is no UTF-8.
 std::vector<std::string> misread_settings(const std::string& text, const std::string& path,
