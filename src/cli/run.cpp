@@ -4,6 +4,7 @@
 #include "cli/commands/config_command.hpp"
 #include "cli/commands/core_dumps.hpp"
 #include "cli/commands/explain_command.hpp"
+#include "cli/commands/init_command.hpp"
 #include "cli/commands/jobs_command.hpp"
 #include "cli/commands/keys_command.hpp"
 #include "cli/commands/migrate_command.hpp"
@@ -27,7 +28,7 @@ int version() {
 
 constexpr const char* footer =
     "Exit codes: 0 done, 1 failed, 2 wrong usage or settings, 3 no answer, 4 not found, "
-    "5 refused because of the state of a record or store.\n"
+    "5 refused because of the state of a record, store or file.\n"
     "Settings: a flag wins over its IDEM_* variable, the variable over the file of --config. A "
     "relative path in the file is relative to the file's folder, any other to the working "
     "directory.";
@@ -55,6 +56,7 @@ int run(int argc, char** argv) {
   app.require_subcommand(1);
   app.set_version_flag("--version", "idem " IDEM_VERSION, "Print the version");
   app.footer(footer);
+  const InitCommand init(app);
   auto* gateway_command = app.add_subcommand("gateway", "Run the reverse proxy in front of an API");
   const SettingsSource gateway_settings(*gateway_command);
   auto* worker_command = app.add_subcommand(
@@ -105,6 +107,7 @@ int run(int argc, char** argv) {
   if (admin.parsed()) return admin.run();
   if (audit.parsed()) return audit.run();
   if (store.parsed()) return store.run();
+  if (init.parsed()) return init.run();
   if (worker_command->parsed()) return run_worker(worker_settings);
   if (config_command.parsed()) return config_command.run();
   return run_gateway(gateway_settings);

@@ -24,7 +24,18 @@ int print_complaints(const std::vector<std::string>& lines) {
   return usage;
 }
 
-int check(const SettingsSource& source, Purpose purpose) {
+/// One entry of a list of maps; its first line has the dash.
+template <class Given>
+std::string print_item(Given given) {
+  constexpr std::size_t indent = 4;
+  auto text = config::to_yaml(settings_of(given), indent);
+  if (text.size() > indent) text[indent - 2] = '-';
+  return text;
+}
+
+}  // namespace
+
+int check_settings(const SettingsSource& source, Purpose purpose) {
   const auto settings = source.read_for(purpose);
   if (!settings) return refuse(settings.error());
   Complaints wrong;
@@ -42,17 +53,6 @@ int check(const SettingsSource& source, Purpose purpose) {
                   : "");
   return done;
 }
-
-/// One entry of a list of maps; its first line has the dash.
-template <class Given>
-std::string print_item(Given given) {
-  constexpr std::size_t indent = 4;
-  auto text = config::to_yaml(settings_of(given), indent);
-  if (text.size() > indent) text[indent - 2] = '-';
-  return text;
-}
-
-}  // namespace
 
 std::string print_settings(GatewayFlags flags, Purpose purpose) {
   auto table = settings_of(flags);
@@ -160,9 +160,9 @@ int ConfigCommand::run() const {
   }
   if (check_.parsed()) {
     if (role_ != "guessed") {
-      return check(checked_, role_ == "worker" ? Purpose::worker : Purpose::gateway);
+      return check_settings(checked_, role_ == "worker" ? Purpose::worker : Purpose::gateway);
     }
-    const int code = check(checked_, checked_.guessed_purpose());
+    const int code = check_settings(checked_, checked_.guessed_purpose());
     if (code != done && checked_.guessed_purpose() == Purpose::gateway) {
       std::fputs("checked as settings of idem gateway; --role worker checks a worker's\n", stderr);
     }

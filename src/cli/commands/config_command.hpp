@@ -25,6 +25,10 @@ class ConfigCommand {
   SettingsSource printed_;
 };
 
+/// What `idem config check` does with these settings: prints "ok" behind warnings, or every
+/// complaint. The exit code.
+int check_settings(const SettingsSource& source, Purpose purpose);
+
 /// The effective settings as a configuration file with the same effect; settings without a value
 /// are comments. Contains no password.
 std::string print_settings(GatewayFlags flags, Purpose purpose = Purpose::gateway);

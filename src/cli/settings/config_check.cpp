@@ -1,5 +1,6 @@
 #include "cli/settings/config_check.hpp"
 
+#include "cli/settings/paths.hpp"
 #include "config/words.hpp"
 
 #include <algorithm>
@@ -70,6 +71,18 @@ void check_named_files(const ReadSettings& read, Complaints& complaints) {
   if (given.tls_cert.text.empty() || !all_there) return;
   const auto context = http::TlsContext::for_server(read.options.tls);
   if (!context) complaints.add(given.tls_cert.place, context.error());
+}
+
+std::vector<std::string> complaints_about(GatewayFlags given) {
+  Complaints complaints;
+  const auto table = settings_of(given);
+  for (const auto& setting : table) {
+    if (config::given_at(setting) != nullptr) config::check(setting, complaints);
+  }
+  make_paths_absolute(table, given.folder);
+  auto options = build_options(given, Purpose::gateway, complaints);
+  if (options) check_named_files({std::move(given), std::move(*options)}, complaints);
+  return complaints.lines();
 }
 
 void warn_of_laxer_routes(const ReadSettings& read, Complaints& warnings) {

@@ -8,6 +8,10 @@ namespace idem::cli {
 /// that are missing, certificates that cannot be used. Creates nothing.
 void check_named_files(const ReadSettings& read, Complaints& complaints);
 
+/// What `idem config check` would complain of if flags gave these settings, in places of flags.
+/// Relative paths are resolved as for flags, those of defaults in `given.folder`.
+std::vector<std::string> complaints_about(GatewayFlags given);
+
 /// Warns of routes, including the rest, that need no key and match all paths of an earlier route
 /// that needs one, and more. Paths are compared as sent, so another spelling of that route's path
 /// would match the later one.

@@ -67,6 +67,13 @@ void assign(const Setting& setting, const std::vector<std::string>& values,
   }
 }
 
+/// One value, or the items of a list.
+std::vector<std::string> values_in(const Setting& setting, const std::string& text) {
+  if (!std::holds_alternative<GivenList*>(setting.slot)) return {text};
+  const auto parts = config::split(text, ',');
+  return {parts.begin(), parts.end()};
+}
+
 void name_places(const std::vector<Setting>& table) {
   for (const auto& setting : table) {
     const config::Place place{std::string(setting.flag)};
@@ -87,12 +94,7 @@ void parse_environment(const Setting& setting, Complaints& complaints) {
     }
     return;
   }
-  std::vector<std::string> values{value};
-  if (std::holds_alternative<GivenList*>(setting.slot)) {
-    const auto parts = config::split(value, ',');
-    values.assign(parts.begin(), parts.end());
-  }
-  assign(setting, values, name);
+  assign(setting, values_in(setting, value), name);
   config::check(setting, complaints);
 }
 
@@ -112,13 +114,23 @@ std::optional<std::string> read_whole(const std::string& path) {
 SettingsSource::SettingsSource(CLI::App& command, Purpose purpose)
     : command_(command), purpose_(purpose) {
   command.add_option("--config", file_, "YAML file with settings")->envname("IDEM_CONFIG");
+  declare_flags();
+}
+
+SettingsSource::SettingsSource(CLI::App& command, bool (*declared)(const Setting&))
+    : command_(command), purpose_(Purpose::gateway), declared_(declared) {
+  declare_flags();
+}
+
+void SettingsSource::declare_flags() {
   GatewayFlags defaults;
   for (const auto& setting : settings_of(defaults)) {
-    if (!setting.flag.empty() && declares(setting)) declare(command, setting);
+    if (!setting.flag.empty() && declares(setting)) declare(command_, setting);
   }
 }
 
 bool SettingsSource::declares(const Setting& setting) const {
+  if (declared_ != nullptr) return declared_(setting);
   return purpose_ == Purpose::gateway || !config::is_gateways(setting);
 }
 
@@ -137,7 +149,7 @@ bool SettingsSource::parse_file(std::vector<Setting>& table, Complaints& complai
   return document->kind == config::Node::Kind::map;
 }
 
-std::optional<GatewayFlags> SettingsSource::gather(Complaints& complaints) const {
+std::optional<GatewayFlags> SettingsSource::gather_as_given(Complaints& complaints) const {
   GatewayFlags flags;
   auto table = settings_of(flags);
   name_places(table);
@@ -152,12 +164,18 @@ std::optional<GatewayFlags> SettingsSource::gather(Complaints& complaints) const
       config::check(setting, complaints);
     }
   }
+  return flags;
+}
+
+std::optional<GatewayFlags> SettingsSource::gather(Complaints& complaints) const {
+  auto flags = gather_as_given(complaints);
+  if (!flags) return std::nullopt;
   // Defaults are relative to the file too: the same file must not find another store when the
   // process starts in another directory.
-  flags.folder = file_.empty() ? std::string() : folder_of(file_);
-  make_paths_absolute(table, flags.folder);
-  auto& mark = flags.rest.one("dispatch_mark");
-  if (!mark.given && marks_dispatch_apart(flags.store.text)) mark.text = "separate";
+  flags->folder = file_.empty() ? std::string() : folder_of(file_);
+  make_paths_absolute(settings_of(*flags), flags->folder);
+  auto& mark = flags->rest.one("dispatch_mark");
+  if (!mark.given && marks_dispatch_apart(flags->store.text)) mark.text = "separate";
   return flags;
 }
 
@@ -257,6 +275,12 @@ int SettingsSource::refuse(const char* command, const std::vector<std::string>& 
   }
   for (const auto& line : complaints) std::fprintf(stderr, "idem %s: %s\n", command, line.c_str());
   return usage;
+}
+
+void give(GatewayFlags& flags, std::string_view flag, const std::string& text) {
+  for (const auto& setting : settings_of(flags)) {
+    if (setting.flag == flag) assign(setting, values_in(setting, text), std::string(flag));
+  }
 }
 
 std::vector<std::string> changed_for_restart(GatewayFlags before, GatewayFlags after) {

@@ -26,9 +26,14 @@ class SettingsSource {
  public:
   /// Declares --config and a flag for each setting; `command` outlives this.
   explicit SettingsSource(CLI::App& command, Purpose purpose = Purpose::gateway);
+  /// Declares a flag for each setting of a gateway that `declared` picks, and no --config: those
+  /// are the flags of a command that makes a file.
+  SettingsSource(CLI::App& command, bool (*declared)(const config::Setting& setting));
 
   /// The texts; complaints are about their shapes. None: the file could not be read as settings.
   std::optional<GatewayFlags> gather(Complaints& complaints) const;
+  /// The same, with paths as they were given.
+  std::optional<GatewayFlags> gather_as_given(Complaints& complaints) const;
   /// Texts and values, or every complaint as a line.
   std::expected<ReadSettings, std::vector<std::string>> read() const { return read_for(purpose_); }
   /// The same, for another command.
@@ -47,13 +52,19 @@ class SettingsSource {
   int refuse(const char* command, const std::vector<std::string>& complaints) const;
 
  private:
+  void declare_flags();
   bool declares(const config::Setting& setting) const;
   bool parse_file(std::vector<config::Setting>& table, Complaints& complaints) const;
 
   CLI::App& command_;
   Purpose purpose_;
+  bool (*declared_)(const config::Setting&) = nullptr;  ///< Null: all of the purpose's settings.
   std::string file_;
 };
+
+/// Gives the setting of `flag` a value, as its variable would: the items of a list are separated by
+/// commas. A complaint about it names the flag.
+void give(GatewayFlags& flags, std::string_view flag, const std::string& text);
 
 /// The names in the file of changed settings that need a restart.
 std::vector<std::string> changed_for_restart(GatewayFlags before, GatewayFlags after);

@@ -1,0 +1,35 @@
+#pragma once
+
+#include "cli/settings/settings_source.hpp"
+
+#include <CLI/CLI.hpp>
+
+#include <expected>
+#include <string>
+
+namespace idem::cli {
+
+/// `idem init`: writes a first configuration file from flags, variables and, on a terminal,
+/// answers; checks it, and prints what to run next. It replaces no file, and writes none if a value
+/// is wrong.
+class InitCommand {
+ public:
+  explicit InitCommand(CLI::App& app);
+
+  bool parsed() const { return command_.parsed(); }
+  int run() const;
+
+ private:
+  /// All settings of the file, with paths as the file needs them. The error is the exit code.
+  std::expected<GatewayFlags, int> settle() const;
+  /// Asks for what is missing. `done`, or the exit code.
+  int ask_for_missing(GatewayFlags& flags) const;
+  int write(const GatewayFlags& flags) const;
+  int complain(const std::string& sentence, int code) const;
+
+  CLI::App& command_;
+  std::string output_ = "idem.yaml";
+  SettingsSource settings_;
+};
+
+}  // namespace idem::cli

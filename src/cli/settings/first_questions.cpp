@@ -1,0 +1,164 @@
+#include "cli/settings/first_questions.hpp"
+
+#include "cli/settings/config_check.hpp"
+
+#include <algorithm>
+#include <functional>
+#include <istream>
+#include <optional>
+#include <ostream>
+#include <string>
+
+namespace idem::cli {
+namespace {
+
+struct Question {
+  std::string_view flag;
+  /// What it means, on one line for each choice. Empty: what the table of settings says.
+  std::string_view about{};
+  /// Taken for an empty answer. Empty: an answer is needed, for which `example` is one.
+  std::string_view initial{};
+  std::string_view example{};
+  /// An empty answer leaves the setting out.
+  bool optional = false;
+};
+
+constexpr Question upstream{.flag = "--upstream", .example = "http://127.0.0.1:9000"};
+constexpr Question store{.flag = "--store"};
+constexpr Question scope{
+    .flag = "--scope",
+    .about =
+        "who owns a key: two owners may use the same key, and none gets another's answer\n"
+        "  static:NAME    one owner for all requests, such as static:my-api\n"
+        "  authorization  the holder of the API key or password in Authorization\n"
+        "  header:NAME    the tenant that a trusted proxy names, such as header:X-Tenant-Id\n"
+        "  jwt:CLAIM      the tenant that a token names, such as jwt:sub\n"
+        "  mtls           the holder of the client's certificate",
+    .example = "static:my-api"};
+
+const std::vector<Question> of_header{{.flag = "--trusted-proxy", .initial = "127.0.0.1/32"}};
+const std::vector<Question> of_jwt{
+    {.flag = "--jwt-algorithm", .initial = "RS256"},
+    {.flag = "--jwt-jwks-file", .example = "jwks.json"},
+    {.flag = "--jwt-issuer", .example = "https://login.example"},
+    {.flag = "--jwt-audience", .example = "https://api.example", .optional = true},
+};
+const std::vector<Question> of_mtls{{.flag = "--tls-cert", .example = "server.pem"},
+                                    {.flag = "--tls-key", .example = "server.key"},
+                                    {.flag = "--tls-client-ca", .example = "clients-ca.pem"}};
+
+/// What the scope needs besides itself.
+std::vector<Question> questions_of(const std::string& scope_text) {
+  if (scope_text.starts_with("header:")) return of_header;
+  if (scope_text.starts_with("jwt:")) return of_jwt;
+  return scope_text == "mtls" ? of_mtls : std::vector<Question>{};
+}
+
+config::Setting setting_of(GatewayFlags& flags, std::string_view flag) {
+  const auto table = settings_of(flags);
+  return *std::ranges::find(table, flag, &config::Setting::flag);
+}
+
+std::string trimmed(const std::string& line) {
+  constexpr std::string_view blanks = " \t\r";
+  const auto begin = line.find_first_not_of(blanks);
+  if (begin == line.npos) return {};
+  return line.substr(begin, line.find_last_not_of(blanks) + 1 - begin);
+}
+
+class Interview {
+ public:
+  Interview(GatewayFlags& flags, std::istream& in, std::ostream& out)
+      : flags_(flags), in_(in), out_(out) {}
+
+  /// Asks `first` and what follows from its answer until nothing is wrong with them.
+  bool ask_all(const Question& first) {
+    if (is_given(first)) return true;
+    const GatewayFlags before = flags_;
+    while (true) {
+      flags_ = before;
+      std::vector<std::string_view> asked{first.flag};
+      if (!ask(first)) return false;
+      if (first.flag == scope.flag) {
+        for (const auto& next : questions_of(flags_.caller.scope.text)) {
+          if (is_given(next)) continue;
+          asked.push_back(next.flag);
+          if (!ask(next)) return false;
+        }
+      }
+      const auto wrong = complaints_at(asked);
+      if (wrong.empty()) return true;
+      for (const auto& line : wrong) out_ << line << '\n';
+    }
+  }
+
+ private:
+  bool is_given(const Question& question) {
+    return config::given_at(setting_of(flags_, question.flag)) != nullptr;
+  }
+
+  /// False: the input ended.
+  bool ask(const Question& question) {
+    const auto setting = setting_of(flags_, question.flag);
+    const auto* const given = std::get_if<Given*>(&setting.slot);
+    const bool has_default = question.initial.empty() && given != nullptr;
+    const std::string initial(has_default ? (*given)->text : question.initial);
+    const auto about = question.about.empty() ? setting.help : question.about;
+    out_ << '\n' << setting.path << ": " << about << '\n';
+    while (true) {
+      prompt(question, initial);
+      std::string line;
+      if (!std::getline(in_, line) || in_.eof()) return false;
+      const std::string answer = trimmed(line);
+      if (!answer.empty()) {
+        give(flags_, question.flag, answer);
+        return true;
+      }
+      // The table's own default stays one: the file may then be moved with its store.
+      if (!question.initial.empty()) give(flags_, question.flag, initial);
+      if (!initial.empty() || question.optional) return true;
+      out_ << question.flag << ": an answer is needed, because there is no default\n";
+    }
+  }
+
+  void prompt(const Question& question, const std::string& initial) {
+    out_ << question.flag;
+    if (!initial.empty()) {
+      out_ << " [" << initial << "]: ";
+    } else {
+      out_ << ", such as " << question.example
+           << (question.optional ? " [none]: " : " (no default): ");
+    }
+    out_.flush();
+  }
+
+  /// Those about the answers; what is asked later is still missing.
+  std::vector<std::string> complaints_at(const std::vector<std::string_view>& asked) const {
+    auto lines = complaints_about(flags_);
+    std::erase_if(lines, [&](const std::string& line) {
+      return std::ranges::none_of(
+          asked, [&](auto flag) { return line.starts_with(std::string(flag) + ": "); });
+    });
+    return lines;
+  }
+
+  GatewayFlags& flags_;
+  std::istream& in_;
+  std::ostream& out_;
+};
+
+}  // namespace
+
+std::vector<std::string_view> missing_flags(const GatewayFlags& flags) {
+  std::vector<std::string_view> missing;
+  if (flags.upstream.text.empty()) missing.push_back(upstream.flag);
+  if (flags.caller.scope.text.empty()) missing.push_back(scope.flag);
+  return missing;
+}
+
+bool ask_for_settings(GatewayFlags& flags, std::istream& in, std::ostream& out) {
+  Interview interview(flags, in, out);
+  return interview.ask_all(upstream) && interview.ask_all(scope) && interview.ask_all(store);
+}
+
+}  // namespace idem::cli
