@@ -6,18 +6,20 @@ namespace {
 constexpr const char* engine = R"sh(
 _idem() {
   local at=idem option= before file= positional_file=
-  local -a commands options valued positional choices
+  local -a verbs names flags valued positional choices
   integer i
   _idem_words $at
+  names=(${verbs%%:*})
   for ((i = 2; i < CURRENT; i++)); do
     before=${words[i]}
     if [[ -n $option ]]; then
       option=
     elif (( ${valued[(Ie)$before]} )); then
       option=$before
-    elif (( ${${commands%%:*}[(Ie)$before]} )); then
+    elif (( ${names[(Ie)$before]} )); then
       at+=" $before"
       _idem_words $at
+      names=(${verbs%%:*})
     fi
   done
   if [[ -z $option && $PREFIX == --*=* ]]; then
@@ -26,17 +28,17 @@ _idem() {
   fi
   if [[ -n $option ]]; then
     _idem_values "$at $option"
-    (( $#choices )) && compadd -- $choices
-    [[ -n $file ]] && _files
+    if (( $#choices )); then compadd -- $choices; fi
+    if [[ -n $file ]]; then _files; fi
     return
   fi
   if [[ $PREFIX == -* ]]; then
-    _describe -o option options
+    _describe -o option flags
     return
   fi
-  (( $#commands )) && _describe command commands
-  (( $#positional )) && compadd -- $positional
-  [[ -n $positional_file ]] && _files
+  if (( $#verbs )); then _describe command verbs; fi
+  if (( $#positional )); then compadd -- $positional; fi
+  if [[ -n $positional_file ]]; then _files; fi
 }
 if [[ $funcstack[1] == _idem ]]; then _idem "$@"; else compdef _idem idem; fi
 )sh";
@@ -66,7 +68,7 @@ std::string words_of(const CompletedCommand& command) {
     for (const auto& choice : one->choices) positional += " " + quoted(choice);
     has_file |= one->is_file;
   }
-  return "    (" + quoted(command.path) + ")\n      commands=(" + commands + ")\n      options=(" +
+  return "    (" + quoted(command.path) + ")\n      verbs=(" + commands + ")\n      flags=(" +
          options + ")\n      valued=(" + valued + " )\n      positional=(" + positional +
          " )\n      positional_file=" + (has_file ? "1" : "") + "\n      ;;\n";
 }

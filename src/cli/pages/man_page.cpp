@@ -13,10 +13,14 @@ constexpr std::string_view exit_codes = "Exit codes: ";
 std::string bold(const std::string& text) { return "\\fB" + roff(text) + "\\fR"; }
 std::string slanted(const std::string& text) { return "\\fI" + roff(text) + "\\fR"; }
 
+std::string joined(const std::vector<std::string>& words, const char* between) {
+  std::string text;
+  for (const auto& word : words) text += (text.empty() ? "" : between) + roff(word);
+  return text;
+}
+
 std::string value_of(const CommandOption& option) {
-  std::string choices;
-  for (const auto& choice : option.choices) choices += (choices.empty() ? "" : "|") + choice;
-  return choices.empty() ? slanted(option.value) : roff(choices);
+  return option.choices.empty() ? slanted(option.value) : joined(option.choices, "|");
 }
 
 /// "-X, --request TEXT"
@@ -29,7 +33,9 @@ std::string spelling(const CommandOption& option) {
 
 std::string description(const CommandOption& option) {
   std::string text = roff(option.help);
-  if (option.names.empty() && !option.choices.empty()) text += ": " + value_of(option);
+  if (option.names.empty() && !option.choices.empty()) {
+    text += ": " + joined(option.choices, ", ");
+  }
   if (!option.default_value.empty()) text += "; default " + bold(option.default_value);
   if (!option.variable.empty()) text += "; variable " + bold(option.variable);
   if (option.is_required) text += "; required";
