@@ -44,9 +44,9 @@ set(CPACK_DEBIAN_RUNTIME_PACKAGE_RECOMMENDS ca-certificates)
 set(CPACK_DEBIAN_RUNTIME_PACKAGE_CONTROL_EXTRA
   "${packaging}/conffiles;${packaging}/postinst;${packaging}/prerm;${packaging}/postrm")
 set(CPACK_COMPONENT_RUNTIME_DESCRIPTION "gateway that makes a retried API call have exactly one effect
- A reverse proxy that reserves the Idempotency-Key of a request durably, runs
- the request once, stores the answer, and gives every retry the same answer.
- Stores: SQLite, PostgreSQL, MariaDB, Redis, DynamoDB.")
+A reverse proxy that reserves the Idempotency-Key of a request durably, runs
+the request once, stores the answer, and gives every retry the same answer.
+Stores: SQLite, PostgreSQL, MariaDB, Redis, DynamoDB.")
 
 # What the files for find_package and pkg-config ask for; each store names its own (idem_store() in CMakeLists.txt).
 set(dev_depends libssl-dev libfmt-dev libcurl4-openssl-dev ${idem_store_debian})
@@ -59,6 +59,6 @@ set(CPACK_DEBIAN_DEVELOPMENT_PACKAGE_DEPENDS "${dev_depends}")
 set(CPACK_DEBIAN_DEVELOPMENT_PACKAGE_RECOMMENDS "pkg-config")
 set(CPACK_DEBIAN_DEVELOPMENT_PACKAGE_SUGGESTS "libcpp-httplib-dev, libboost1.81-dev")
 set(CPACK_COMPONENT_DEVELOPMENT_DESCRIPTION "library that gives services exactly one effect for each key
- Headers, the static library, and files for CMake and pkg-config. A service in
- C++ guards its handlers with it, on SQLite, PostgreSQL or MariaDB.")
+Headers, the static library, and files for CMake and pkg-config. A service in
+C++ guards its handlers with it, on SQLite, PostgreSQL or MariaDB.")
 include(CPack)
