@@ -11,7 +11,7 @@ namespace idem::cli {
 ManCommand::ManCommand(CLI::App& app)
     : app_(app), command_(*app.add_subcommand("man", "Print a page of the manual, for man -l -")) {
   std::string names;
-  for (const auto& name : man_page_names(read_tree(app_))) {
+  for (const auto& name : man_page_names(app_)) {
     names += (names.empty() ? "" : ",") + name;
   }
   command_.add_option("PAGE", page_, "the page")->type_name("TEXT:{" + names + "}");

@@ -166,9 +166,11 @@ std::vector<ManPage> man_pages(const CommandTree& tree) {
   return pages;
 }
 
-std::vector<std::string> man_page_names(const CommandTree& tree) {
+std::vector<std::string> man_page_names(const CLI::App& app) {
   std::vector<std::string> names{"idem"};
-  for (const auto& command : tree.commands) names.push_back(page_name(command));
+  for (const auto* const command : app.get_subcommands([](const CLI::App*) { return true; })) {
+    names.push_back("idem-" + command->get_name());
+  }
   names.emplace_back("idem.yaml");
   return names;
 }

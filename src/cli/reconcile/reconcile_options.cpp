@@ -168,7 +168,10 @@ void ReconcileOptions::declare(CLI::App& command) {
   command.add_option("--to", to, "end of the period, excluded");
   command.add_option("--slack", slack, "how far apart the two sides' times may be; 5m by default");
   command.add_option("--rows", rows, "most findings that the table shows")->capture_default_str();
+  declare_settling(command);
+}
 
+void ReconcileOptions::declare_settling(CLI::App& command) {
   command.add_flag("--resolve", resolve,
                    "complete unknown, pending and failed_retryable records that the provider has");
   command.add_flag("--resolve-absent", resolve_absent,
