@@ -154,7 +154,9 @@ std::string roff(const std::string& text) {
 std::string man_title(const std::string& name, int section) {
   std::string upper = name;
   std::ranges::transform(upper, upper.begin(), [](unsigned char c) { return std::toupper(c); });
-  return fmt::format(".TH {} {} \"\" \"Idem {}\" \"Idem\"\n", roff(upper), section, IDEM_VERSION);
+  // A hyphen inside the name of a setting would be copied with it.
+  return fmt::format(".TH {} {} \"\" \"Idem {}\" \"Idem\"\n.nr HY 0\n.nh\n.ad l\n", roff(upper),
+                     section, IDEM_VERSION);
 }
 
 std::vector<ManPage> man_pages(const CommandTree& tree) {
