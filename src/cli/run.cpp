@@ -1,12 +1,14 @@
 #include "cli/commands/admin_command.hpp"
 #include "cli/commands/approvals_command.hpp"
 #include "cli/commands/audit_command.hpp"
+#include "cli/commands/completion_command.hpp"
 #include "cli/commands/config_command.hpp"
 #include "cli/commands/core_dumps.hpp"
 #include "cli/commands/explain_command.hpp"
 #include "cli/commands/init_command.hpp"
 #include "cli/commands/jobs_command.hpp"
 #include "cli/commands/keys_command.hpp"
+#include "cli/commands/man_command.hpp"
 #include "cli/commands/migrate_command.hpp"
 #include "cli/commands/outbox_command.hpp"
 #include "cli/commands/shadow_command.hpp"
@@ -77,6 +79,8 @@ int run(int argc, char** argv) {
   AuditCommand audit(app);
   StoreCommand store(app);
   auto* version_command = app.add_subcommand("version", "Print the version");
+  const CompletionCommand completion(app);
+  const ManCommand man(app);
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
@@ -108,6 +112,8 @@ int run(int argc, char** argv) {
   if (audit.parsed()) return audit.run();
   if (store.parsed()) return store.run();
   if (init.parsed()) return init.run();
+  if (completion.parsed()) return completion.run();
+  if (man.parsed()) return man.run();
   if (worker_command->parsed()) return run_worker(worker_settings);
   if (config_command.parsed()) return config_command.run();
   return run_gateway(gateway_settings);

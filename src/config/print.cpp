@@ -13,6 +13,8 @@ bool is_bare(const Shape& shape) {
   return shape.kind == Shape::Kind::truth || shape.kind == Shape::Kind::number;
 }
 
+}  // namespace
+
 std::string value_of(const Setting& setting) {
   std::string out;
   if (const auto* given = std::get_if<Given*>(&setting.slot)) {
@@ -40,6 +42,8 @@ std::string value_of(const Setting& setting) {
   }
   return {};
 }
+
+namespace {
 
 /// Whether some line is no comment.
 bool has_setting(std::string_view lines) {
@@ -170,7 +174,8 @@ std::string object(std::span<const Setting> table, std::string_view prefix,
   return out;
 }
 
-/// The allowed values of a shape.
+}  // namespace
+
 std::string values_of(const Shape& shape) {
   switch (shape.kind) {
     case Shape::Kind::text:
@@ -205,6 +210,8 @@ std::string values_of(const Shape& shape) {
   }
   return {};
 }
+
+namespace {
 
 /// A text as a cell of a table.
 std::string cell(std::string text) {

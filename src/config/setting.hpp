@@ -106,6 +106,11 @@ enum class Unset : std::uint8_t { left_out, shown };
 std::string to_yaml(std::span<const Setting> table, std::size_t indent,
                     Unset unset = Unset::left_out);
 
+/// The value as YAML, in one line; empty: there is none.
+std::string value_of(const Setting& setting);
+/// The values that a shape allows, for people; words stand in backticks.
+std::string values_of(const Shape& shape);
+
 /// The members of a JSON Schema (2020-12) object that accepts what read_map() accepts, without
 /// braces: "type", "properties", ... `of_maps` has the schemas of the items of lists of maps, by
 /// their paths.

@@ -84,6 +84,7 @@ const std::map<std::string, std::vector<std::string>> allowed{
     {"src/cli",
      {"idem/", "admin/login/login_settings.hpp", "gateway/settings.hpp", "metrics/", "workers/",
       "cli/commands/", "cli/commands.hpp", "cli/reconcile/"}},
+    {"src/cli/pages", {"idem/", "cli/pages/", "cli/settings/", "CLI/", "fmt/"}},
     {"src/cli/settings",
      {"idem/", "core/", "http/", "gateway/", "webhook/", "config/", "admin/login/",
       "admin/audit/noted_setting.hpp", "cli/settings/", "cli/commands.hpp", "CLI/"}},
@@ -92,8 +93,8 @@ const std::map<std::string, std::vector<std::string>> allowed{
       "cli/commands.hpp", "cli/reconcile/", "CLI/"}},
     {"src/cli/commands",
      {"idem/", "core/", "http/", "store/", "gateway/", "workers/", "webhook/", "admin/", "json/",
-      "metrics/", "cli/settings/", "cli/commands/", "cli/process/", "cli/commands.hpp", "CLI/",
-      "fmt/"}},
+      "metrics/", "cli/pages/", "cli/settings/", "cli/commands/", "cli/process/",
+      "cli/commands.hpp", "CLI/", "fmt/"}},
     {"src/cli/process", {"idem/", "core/", "http/", "loop/", "cli/process/", "fmt/", "systemd/"}},
 };
 

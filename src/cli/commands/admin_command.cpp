@@ -56,7 +56,8 @@ AdminCommand::AdminCommand(CLI::App& app)
   revoke_->add_option("--reason", reason_, "for the gateway's log; needed without --tokens-file");
   for (auto* const verb : {make_, list_, revoke_}) {
     verb->add_option("--tokens-file", file_,
-                     "the file of a gateway's admin_tokens, instead of asking a running gateway");
+                     "the file of a gateway's admin_tokens, instead of asking a running gateway")
+        ->type_name("FILE");
   }
 }
 

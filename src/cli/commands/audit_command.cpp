@@ -122,13 +122,15 @@ AuditCommand::AuditCommand(CLI::App& app)
   list_->add_option("--who", who_, "only decisions of this operator");
   list_->add_option("--what", what_, "only such decisions: keys.resolve, dlq.redrive, ...");
   list_->add_option("--ref", ref_, "only about this record, message or token");
-  export_->add_option("FILE", to_, "where to; - is standard output")->required();
+  export_->add_option("FILE", to_, "where to; - is standard output")->type_name("FILE")->required();
   verify_->add_option("--expect", expected_,
                       "SEQ:HASH of a line that there was, from a log or an earlier verification");
-  verify_->add_option("--file", from_, "verify this exported file, without a gateway");
+  verify_->add_option("--file", from_, "verify this exported file, without a gateway")
+      ->type_name("FILE");
   verify_
       ->add_option("--secret-file", secret_files_,
                    "with --file: the gateways' key.secret_files, as many as there were")
+      ->type_name("FILE")
       ->expected(1);
 }
 

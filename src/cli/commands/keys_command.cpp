@@ -49,7 +49,8 @@ void KeysCommand::declare_list() {
 void KeysCommand::declare_filter(CLI::App& verb) {
   verb.add_option("--state", filter_.state,
                   "pending, in_progress, completed, failed_retryable, "
-                  "unknown or expired");
+                  "unknown or expired")
+      ->type_name("TEXT:{pending,in_progress,completed,failed_retryable,unknown,expired}");
   verb.add_option("--scope", filter_.scope, "only this scope");
   verb.add_option("--operation", filter_.operation, "only this operation");
   verb.add_option("--older-than", filter_.older_than,
@@ -64,7 +65,9 @@ void KeysCommand::declare_resolve() {
   resolve_ = declare(
       "resolve",
       "Settle a record by evidence: unknown, or failed_retryable or pending after an attempt");
-  resolve_->add_option("--as", as_, "completed or failed_retryable")->required();
+  resolve_->add_option("--as", as_, "completed or failed_retryable")
+      ->type_name("TEXT:{completed,failed_retryable}")
+      ->required();
   resolve_->add_option("--evidence", evidence_, "what you saw, and where")->required();
   resolve_->add_option("--observed-at", observed_at_,
                        "when you saw it, an RFC 3339 time; now by default");
@@ -72,7 +75,7 @@ void KeysCommand::declare_resolve() {
                        "status of the answer that the caller receives; needed with --as completed");
   resolve_->add_option("--header", answer_.headers, "\"Name: value\" of that answer; repeatable")
       ->allow_extra_args(false);
-  resolve_->add_option("--body-file", answer_.body_file, "file with its body");
+  resolve_->add_option("--body-file", answer_.body_file, "file with its body")->type_name("FILE");
 }
 
 int KeysCommand::run() {

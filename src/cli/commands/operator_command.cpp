@@ -76,24 +76,27 @@ OperatorCommand::OperatorCommand(CLI::App& app, const char* name, const char* te
       ->add_option("--admin-token-file", access_.token_file,
                    "file with the token to log in with, instead of IDEM_ADMIN_TOKEN; by default "
                    "the one that a gateway on this machine names")
+      ->type_name("FILE")
       ->envname("IDEM_ADMIN_TOKEN_FILE");
   command_
       ->add_option("--admin-ca", access_.ca_file,
                    "PEM file: the CA of the admin listener's certificate; by default the system's")
+      ->type_name("FILE")
       ->envname("IDEM_ADMIN_CA");
   command_
       ->add_option("--admin-cert", access_.certificate_file,
                    "PEM file: a certificate to log in with")
+      ->type_name("FILE")
       ->envname("IDEM_ADMIN_CERT");
   command_->add_option("--admin-key", access_.key_file, "PEM file: its key, without a passphrase")
+      ->type_name("FILE")
       ->envname("IDEM_ADMIN_KEY");
   command_->add_flag("--json", json_, "print the admin API's answer unchanged");
   if (!form.decides) return;
   command_
       ->add_option("--operator", access_.operator_name,
                    "who decides, for the evidence log; by default USER@HOST")
-      ->envname("IDEM_OPERATOR")
-      ->capture_default_str();
+      ->envname("IDEM_OPERATOR");
 }
 
 CLI::App* OperatorCommand::declare(const char* name, const char* text) {

@@ -20,8 +20,10 @@ OutboxCommand::OutboxCommand(CLI::App& app)
       list_(declare("list", "List a page of messages, oldest first")),
       show_(declare("show", "Show one message with its history")),
       retry_(declare("retry", "Send a waiting message now")) {
-  list_->add_option("--state", state_,
-                    "only messages that are waiting, delivered, dead or discarded");
+  list_
+      ->add_option("--state", state_,
+                   "only messages that are waiting, delivered, dead or discarded")
+      ->type_name("TEXT:{waiting,delivered,dead,discarded}");
   list_->add_option("--destination", destination_, "only to this destination");
   list_->add_option("--limit", limit_, "messages in a page, 1 to 1000");
   list_->add_option("--cursor", cursor_, "continue after an earlier page");

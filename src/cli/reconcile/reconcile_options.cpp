@@ -112,8 +112,10 @@ Checked check_resolving(const ReconcileOptions& options) {
 }  // namespace
 
 void ReconcileOptions::declare(CLI::App& command) {
-  command.add_option("export", file, "the provider's export; - is standard input");
-  command.add_option("--format", format, "csv or jsonl; else by the file's name");
+  command.add_option("export", file, "the provider's export; - is standard input")
+      ->type_name("FILE");
+  command.add_option("--format", format, "csv or jsonl; else by the file's name")
+      ->type_name("TEXT:{csv,jsonl}");
   command.add_option("--url", list.url, "a list of the provider's API instead of a file");
   command.add_option("--items", list.items, "JSON Pointer to the items of a page")
       ->capture_default_str();
@@ -123,12 +125,16 @@ void ReconcileOptions::declare(CLI::App& command) {
                      "--next is a cursor; send it in this parameter of --url");
   command.add_option("--allow-host", list.allowed_hosts,
                      "HOST:PORT of further pages, besides that of --url; repeatable");
-  command.add_option("--auth-file", list.auth_file, "file with the value of Authorization");
-  command.add_option("--ca-file", list.ca_file,
-                     "PEM file of the CAs for https; by default the system's");
+  command.add_option("--auth-file", list.auth_file, "file with the value of Authorization")
+      ->type_name("FILE");
+  command
+      .add_option("--ca-file", list.ca_file,
+                  "PEM file of the CAs for https; by default the system's")
+      ->type_name("FILE");
   command.add_option("--page-timeout", list.timeout, "time for each page; 30s by default");
 
   command.add_option("--by", by, "the value on both sides: key, operation, reference or derived")
+      ->type_name("TEXT:{key,operation,reference,derived}")
       ->capture_default_str();
   command.add_option("--match", match,
                      "the export's field of --by: a column, a member or a JSON Pointer");
@@ -162,7 +168,10 @@ void ReconcileOptions::declare(CLI::App& command) {
   command.add_option("--to", to, "end of the period, excluded");
   command.add_option("--slack", slack, "how far apart the two sides' times may be; 5m by default");
   command.add_option("--rows", rows, "most findings that the table shows")->capture_default_str();
+  declare_settling(command);
+}
 
+void ReconcileOptions::declare_settling(CLI::App& command) {
   command.add_flag("--resolve", resolve,
                    "complete unknown, pending and failed_retryable records that the provider has");
   command.add_flag("--resolve-absent", resolve_absent,

@@ -60,6 +60,8 @@ struct ReconcileOptions {
 
   /// Declares the options on `command`, which outlives them.
   void declare(CLI::App& command);
+  /// Its part about --resolve.
+  void declare_settling(CLI::App& command);
   /// Checks the options together and parses them. The error is a sentence that names the option.
   std::expected<void, std::string> check();
 };

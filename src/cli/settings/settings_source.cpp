@@ -8,6 +8,7 @@
 
 #include <idem/open_store.hpp>
 
+#include <algorithm>
 #include <cstdio>
 #include <cstdlib>
 #include <fstream>
@@ -28,10 +29,18 @@ std::string default_of(const Setting& setting) {
 std::string help_of(const Setting& setting) {
   std::string help(setting.help);
   if (std::holds_alternative<GivenList*>(setting.slot)) help += "; repeatable";
-  if (setting.shape.kind == Shape::Kind::word) {
-    help += " {" + std::string(setting.shape.words) + "}";
-  }
   return help + " (" + variable_of(setting.flag) + ", " + std::string(setting.path) + ")";
+}
+
+/// As CLI11 writes it for options that it checks itself.
+std::string type_of(const Setting& setting) {
+  const auto kind = setting.shape.kind;
+  if (kind == Shape::Kind::path || kind == Shape::Kind::paths) return "FILE";
+  if (kind == Shape::Kind::truth) return "TEXT:{true,false}";
+  if (kind != Shape::Kind::word) return "TEXT";
+  std::string words(setting.shape.words);
+  std::ranges::replace(words, '|', ',');
+  return "TEXT:{" + words + "}";
 }
 
 /// A boolean with the default false is a flag without a value.
@@ -46,7 +55,8 @@ void declare(CLI::App& command, const Setting& setting) {
     command.add_flag(flag, help)->multi_option_policy(CLI::MultiOptionPolicy::Throw);
     return;
   }
-  auto* const option = command.add_option(flag, CLI::callback_t{}, help)->type_name("TEXT");
+  auto* const option =
+      command.add_option(flag, CLI::callback_t{}, help)->type_name(type_of(setting));
   if (std::holds_alternative<GivenList*>(setting.slot)) {
     option->expected(1, static_cast<int>(limits::config_entries_max))->allow_extra_args(false);
     return;
@@ -113,7 +123,9 @@ std::optional<std::string> read_whole(const std::string& path) {
 
 SettingsSource::SettingsSource(CLI::App& command, Purpose purpose)
     : command_(command), purpose_(purpose) {
-  command.add_option("--config", file_, "YAML file with settings")->envname("IDEM_CONFIG");
+  command.add_option("--config", file_, "YAML file with settings")
+      ->type_name("FILE")
+      ->envname("IDEM_CONFIG");
   declare_flags();
 }
 

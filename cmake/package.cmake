@@ -1,0 +1,64 @@
+# The Debian packages that ./package makes by CPack: `idem` from the component `runtime`, `libidem-dev` from
+# `development`. What only a package has (service, settings, documents) is left out of `cmake --install`.
+set(packaging ${CMAKE_SOURCE_DIR}/packaging/debian)
+install(FILES ${packaging}/idem.service DESTINATION lib/systemd/system COMPONENT runtime EXCLUDE_FROM_ALL)
+install(FILES ${packaging}/idem.yaml DESTINATION /etc/idem PERMISSIONS OWNER_READ OWNER_WRITE GROUP_READ
+  COMPONENT runtime EXCLUDE_FROM_ALL)
+install(FILES ${packaging}/copyright DESTINATION share/doc/idem COMPONENT runtime EXCLUDE_FROM_ALL)
+install(FILES LICENSE README.md DESTINATION share/doc/idem COMPONENT runtime EXCLUDE_FROM_ALL)
+install(DIRECTORY docs DESTINATION share/doc/idem COMPONENT runtime EXCLUDE_FROM_ALL FILES_MATCHING
+  PATTERN "*.md" PATTERN "*.yml" PATTERN "*.yaml" PATTERN "*.svg")
+install(FILES ${packaging}/copyright DESTINATION share/doc/libidem-dev COMPONENT development EXCLUDE_FROM_ALL)
+foreach(pair runtime=idem development=libidem-dev)
+  string(REGEX REPLACE "=.*" "" component ${pair})
+  string(REGEX REPLACE ".*=" "" package ${pair})
+  install(CODE "
+    file(MAKE_DIRECTORY \"\$ENV{DESTDIR}\${CMAKE_INSTALL_PREFIX}/share/doc/${package}\")
+    execute_process(COMMAND_ERROR_IS_FATAL ANY COMMAND gzip -9n INPUT_FILE \"${CMAKE_SOURCE_DIR}/CHANGELOG.md\"
+      OUTPUT_FILE \"\$ENV{DESTDIR}\${CMAKE_INSTALL_PREFIX}/share/doc/${package}/changelog.gz\")"
+    COMPONENT ${component} EXCLUDE_FROM_ALL)
+endforeach()
+
+set(CPACK_GENERATOR DEB)
+set(CPACK_PACKAGE_NAME idem)
+set(CPACK_PACKAGE_VENDOR "Idem maintainers")
+set(CPACK_PACKAGE_CONTACT "Idem maintainers <maintainers@idem.example>")
+set(CPACK_COMPONENTS_ALL runtime development)
+set(CPACK_DEB_COMPONENT_INSTALL ON)
+# One file of the package lies outside of /usr.
+set(CPACK_SET_DESTDIR ON)
+set(CPACK_INSTALL_PREFIX /usr)
+set(CPACK_PACKAGING_INSTALL_PREFIX /usr)
+set(CPACK_STRIP_FILES ON)
+set(CPACK_INSTALL_DEFAULT_DIRECTORY_PERMISSIONS OWNER_READ OWNER_WRITE OWNER_EXECUTE GROUP_READ GROUP_EXECUTE
+  WORLD_READ WORLD_EXECUTE)
+set(CPACK_DEBIAN_FILE_NAME DEB-DEFAULT)
+set(CPACK_DEBIAN_COMPRESSION_TYPE xz)
+set(CPACK_DEBIAN_PACKAGE_CONTROL_STRICT_PERMISSION TRUE)
+
+set(CPACK_DEBIAN_RUNTIME_PACKAGE_NAME idem)
+set(CPACK_DEBIAN_RUNTIME_PACKAGE_SECTION net)
+set(CPACK_DEBIAN_RUNTIME_PACKAGE_SHLIBDEPS ON)
+set(CPACK_DEBIAN_RUNTIME_PACKAGE_DEPENDS adduser)
+set(CPACK_DEBIAN_RUNTIME_PACKAGE_RECOMMENDS ca-certificates)
+set(CPACK_DEBIAN_RUNTIME_PACKAGE_CONTROL_EXTRA
+  "${packaging}/conffiles;${packaging}/postinst;${packaging}/prerm;${packaging}/postrm")
+set(CPACK_COMPONENT_RUNTIME_DESCRIPTION "gateway that makes a retried API call have exactly one effect
+A reverse proxy that reserves the Idempotency-Key of a request durably, runs
+the request once, stores the answer, and gives every retry the same answer.
+Stores: SQLite, PostgreSQL, MariaDB, Redis, DynamoDB.")
+
+# What the files for find_package and pkg-config ask for; each store names its own (idem_store() in CMakeLists.txt).
+set(dev_depends libssl-dev libfmt-dev libcurl4-openssl-dev ${idem_store_debian})
+list(REMOVE_DUPLICATES dev_depends)
+list(SORT dev_depends)
+list(JOIN dev_depends ", " dev_depends)
+set(CPACK_DEBIAN_DEVELOPMENT_PACKAGE_NAME libidem-dev)
+set(CPACK_DEBIAN_DEVELOPMENT_PACKAGE_SECTION libdevel)
+set(CPACK_DEBIAN_DEVELOPMENT_PACKAGE_DEPENDS "${dev_depends}")
+set(CPACK_DEBIAN_DEVELOPMENT_PACKAGE_RECOMMENDS "pkg-config")
+set(CPACK_DEBIAN_DEVELOPMENT_PACKAGE_SUGGESTS "libcpp-httplib-dev, libboost1.81-dev")
+set(CPACK_COMPONENT_DEVELOPMENT_DESCRIPTION "library that gives services exactly one effect for each key
+Headers, the static library, and files for CMake and pkg-config. A service in
+C++ guards its handlers with it, on SQLite, PostgreSQL or MariaDB.")
+include(CPack)

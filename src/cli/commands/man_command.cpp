@@ -1,0 +1,49 @@
+#include "cli/commands/man_command.hpp"
+
+#include "cli/commands.hpp"
+#include "cli/pages/man_page.hpp"
+
+#include <cstdio>
+#include <fstream>
+
+namespace idem::cli {
+
+ManCommand::ManCommand(CLI::App& app)
+    : app_(app), command_(*app.add_subcommand("man", "Print a page of the manual, for man -l -")) {
+  std::string names;
+  for (const auto& name : man_page_names(app_)) {
+    names += (names.empty() ? "" : ",") + name;
+  }
+  command_.add_option("PAGE", page_, "the page")->type_name("TEXT:{" + names + "}");
+  command_.add_option("--into", folder_, "write all pages into this folder")->type_name("FILE");
+}
+
+bool ManCommand::parsed() const { return command_.parsed(); }
+
+int ManCommand::run() const {
+  if (!folder_.empty()) return write_all();
+  for (const auto& page : man_pages(read_tree(app_))) {
+    if (page.name != page_) continue;
+    std::fputs(page.text.c_str(), stdout);
+    return done;
+  }
+  std::fprintf(stderr, "idem man: there is no page \"%s\"; idem man --help lists them\n",
+               page_.c_str());
+  return usage;
+}
+
+int ManCommand::write_all() const {
+  for (const auto& page : man_pages(read_tree(app_))) {
+    const auto path = folder_ + "/" + page.name + "." + std::to_string(page.section);
+    std::ofstream file(path, std::ios::binary);
+    file << page.text;
+    file.close();
+    if (!file) {
+      std::fprintf(stderr, "idem man: %s cannot be written\n", path.c_str());
+      return failed;
+    }
+  }
+  return done;
+}
+
+}  // namespace idem::cli
