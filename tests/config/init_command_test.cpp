@@ -117,6 +117,13 @@ TEST_F(InitCommand, a_path_of_a_flag_means_the_same_in_a_file_of_another_folder)
   EXPECT_EQ(read->options.store, "sqlite:" + file("here.db").string());
 }
 
+TEST_F(InitCommand, a_name_that_begins_with_a_dash_is_a_name) {
+  const auto ran = init(enough + " --output=-my.yaml");
+  EXPECT_EQ(ran.exit_code, 0) << ran.output;
+  EXPECT_TRUE(ran.output.contains("\nidem gateway --config ./-my.yaml\n")) << ran.output;
+  EXPECT_TRUE(fs::exists(file("-my.yaml")));
+}
+
 TEST_F(InitCommand, a_folder_that_is_missing_is_an_error_with_a_sentence) {
   const auto ran = init(enough + " --output no/idem.yaml");
   EXPECT_EQ(ran.exit_code, 2) << ran.output;

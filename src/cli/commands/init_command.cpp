@@ -52,7 +52,9 @@ std::vector<std::string> complaints_but(const GatewayFlags& flags,
 }
 
 /// `idem config check` of the file, in this process. The exit code.
-int check_and_tell_next(const std::string& file) {
+int check_and_tell_next(const std::string& output) {
+  // A name that begins with a dash would be a flag, here and in the printed command.
+  const std::string file = output.starts_with('-') ? "./" + output : output;
   CLI::App reading;
   const SettingsSource source(reading);
   std::vector<std::string> arguments{file, "--config"};  // CLI11 takes the last one first.
@@ -144,8 +146,9 @@ int InitCommand::write(const GatewayFlags& flags) const {
   const auto others =
       holds_password(flags.store.text) ? admin::Others::may_nothing : admin::Others::may_read;
   const auto made = admin::make_small_file(output_, others, text);
-  if (!made)
+  if (!made) {
     return complain(made.error() + "; write a path of a folder that you may write to", failed);
+  }
   // Another process may have made it since run() looked.
   return *made ? done : refused;
 }
