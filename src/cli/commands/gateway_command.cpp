@@ -73,8 +73,7 @@ class GatewayProcess {
     count_routes(*settings);
     if (const auto adopted = adopt_routes(*settings); !adopted) return fail(adopted.error());
     settings_ = std::move(settings);
-    note_longest();
-    watch_shadow_routes();
+    note_routes();
     auto certificate = read_certificate(options_.tls, tls_.get());
     if (!certificate) return fail(certificate.error());
     tls_ = std::move(*certificate);
@@ -177,12 +176,11 @@ class GatewayProcess {
     log_(LogLevel::error, "reload_failed", {{"reason", reason}});
   }
 
-  // Returns when every loop has the settings: all later requests use them.
+  // Returns when all later requests use them.
   void use(gateway::GatewaySettings settings) {
     count_routes(settings);
     settings_ = std::make_shared<const gateway::GatewaySettings>(std::move(settings));
-    note_longest();
-    watch_shadow_routes();
+    note_routes();
     const auto applied = std::make_shared<std::latch>(static_cast<std::ptrdiff_t>(loops_.size()));
     for (std::size_t i = 0; i < loops_.size(); ++i) {
       loops_[i]->post([applied, to = gateways_[i].get(), settings = settings_] {
@@ -211,20 +209,15 @@ class GatewayProcess {
         [this](const std::string& label) { return registry_->routes().place_of(label); });
   }
 
-  void watch_shadow_routes() {
+  void note_routes() {
     std::vector<metrics::Shadow::Watched> watched;
     for (const auto& route : settings_->routes.all()) {
+      // Of all settings so far: requests from before a reload keep theirs.
+      longest_ = std::max<Millis>(longest_, route.upstream_timeout + limits::lease_margin);
       if (!route.in_shadow()) continue;
       watched.push_back({route.label(), route.mode == gateway::Mode::wait});
     }
     registry_->shadow().watch(watched);
-  }
-
-  // The longest of all settings so far: requests from before a reload keep theirs.
-  void note_longest() {
-    for (const auto& route : settings_->routes.all()) {
-      longest_ = std::max<Millis>(longest_, route.upstream_timeout + limits::lease_margin);
-    }
   }
 
   unsigned loop_count() const {
@@ -364,14 +357,21 @@ class GatewayProcess {
     sockets_stay_ = true;
     handover_.keep(gateway_server_->socket(), "gateway");
     if (admin_server_) handover_.keep(admin_server_->socket(), "admin");
-    if (drain()) close();
+    const bool is_drained = drain();
+    if (ends_asked_ > 0) return end(is_drained);  // Nobody takes over then.
+    if (is_drained) close();
     log_(LogLevel::error, "handover_failed", {{"reason", handover_.exec()}});
     return failed;
   }
 
   int stop() {
     ServiceManager::stopping();
-    if (!drain()) std::_Exit(failed);
+    ends_asked_ = 1;
+    return end(drain());
+  }
+
+  int end(bool is_drained) {
+    if (!is_drained) std::_Exit(failed);
     close();
     return done;
   }
@@ -390,15 +390,20 @@ class GatewayProcess {
     return false;
   }
 
-  // A second signal cuts it short.
   void say_goodbye() {
     gateway_server_->leave();
-    const auto end = MonotonicClock::now() + farewell_time;
-    while (MonotonicClock::now() < end && gateway_server_->open_connections() > 0) {
-      const timespec pause{0, 5'000'000};
-      if (sigtimedwait(&signals_, nullptr, &pause) > 0) return;
-      manager_.look();
+    const auto until = MonotonicClock::now() + farewell_time;
+    while (MonotonicClock::now() < until && gateway_server_->open_connections() > 0 && pause()) {
     }
+  }
+
+  // False: a second signal requests to stop at once.
+  bool pause() {
+    const timespec length{0, 5'000'000};
+    const int signal = sigtimedwait(&signals_, nullptr, &length);
+    if (signal == SIGTERM || signal == SIGINT) ++ends_asked_;
+    manager_.look();
+    return ends_asked_ < 2;
   }
 
   void close() {
@@ -424,12 +429,9 @@ class GatewayProcess {
     // Long enough for a request that was just dispatched, and for settling it.
     const auto end = MonotonicClock::now() +
                      std::max<Millis>(limits::drain_time_max, limits::drain_receive_max + longest_);
-    while (MonotonicClock::now() < end) {
+    while (MonotonicClock::now() < end && ends_asked_ < 2) {
       if (gateway_server_->drained() && dispatcher_->drained()) return true;
-      const timespec pause{0, 5'000'000};
-      const int signal = sigtimedwait(&signals_, nullptr, &pause);
-      if (signal > 0 && signal != SIGHUP && signal != SIGUSR2) return false;
-      manager_.look();
+      pause();
     }
     return false;
   }
@@ -454,6 +456,7 @@ class GatewayProcess {
   Handover handover_;
   ServiceManager manager_;
   bool sockets_stay_ = false;  ///< Also when this process has ended.
+  int ends_asked_ = 0;         ///< By SIGTERM or SIGINT.
   std::atomic<bool> draining_{false};
   std::unique_ptr<CircuitBreakerStore> store_;
   std::unique_ptr<http::SpillSpace> spill_;

@@ -165,6 +165,21 @@ TEST_F(Handover, a_request_under_way_gets_its_answer_and_later_ones_wait) {
   EXPECT_TRUE(ask(charge("slow")).get("Idempotent-Replayed").has_value());
 }
 
+TEST_F(Handover, a_stop_that_comes_meanwhile_is_one) {
+  gateway_ = std::make_unique<Gateway>(options(provider_->address()));
+  Connection first(gateway_->address());
+  ASSERT_TRUE(first.send(charge("slow", "hold=here")));
+  ASSERT_TRUE(provider_->wait_held("here", 1));
+  Process& process = gateway_->process();
+  process.signal(SIGUSR2);
+  ASSERT_TRUE(process.wait_for_line("draining"));
+  process.signal(SIGTERM);
+  provider_->release("here");
+  EXPECT_EQ(first.read_response().status, 201);
+  EXPECT_EQ(process.exit_code(), 0);
+  EXPECT_EQ(effects("slow"), 1);
+}
+
 TEST_F(Handover, settings_that_the_next_process_would_refuse_leave_this_one_running) {
   const auto file = dir_.path() / "idem.yaml";
   std::ofstream(file) << "key: {min_length: 1}\n";
