@@ -210,7 +210,8 @@ TEST_F(WaitingBriefly, V10_at_the_deadline_it_gets_the_rest_of_the_lease) {
   const auto answer = ask(charge("k"));
   EXPECT_TRUE(is_problem(answer, 409, "in_progress"));
   EXPECT_GE(retry_after(answer), 1);
-  EXPECT_LE(retry_after(answer), 60);
+  // Where the store's clock is known by whole seconds, a lease may last two of them longer.
+  EXPECT_LE(retry_after(answer), 62);
   const auto capped = ask(with(charge("k"), "Prefer", "wait=3600"));
   EXPECT_TRUE(is_problem(capped, 409, "in_progress")) << "no preference waits longer than allowed";
   provider_->release("h");
