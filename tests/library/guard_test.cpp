@@ -271,7 +271,7 @@ TEST_P(Guarded, S07_without_a_wait_a_duplicate_gets_in_progress_at_once) {
 }
 
 TEST_P(Guarded, V27_the_lease_of_a_long_run_is_renewed) {
-  Guard brief(*engine_, {.operation = "create-payment", .lease = 3s});
+  Guard brief(*engine_, {.operation = "create-payment", .lease = 6s});
   const auto answer = brief.serve(payment("k"), [&](const Request&, Execution& run) {
     const StoreTime first = record_of(run.id()).locked_until;
     Record now = record_of(run.id());
