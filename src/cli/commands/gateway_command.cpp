@@ -358,8 +358,9 @@ class GatewayProcess {
     handover_.keep(gateway_server_->socket(), "gateway");
     if (admin_server_) handover_.keep(admin_server_->socket(), "admin");
     const bool is_drained = drain();
-    if (ends_asked_ > 0) return end(is_drained);  // Nobody takes over then.
-    if (is_drained) close();
+    // Nobody takes over from a process that was to stop, or whose threads still use descriptors.
+    if (ends_asked_ > 0 || !is_drained) return end(is_drained);
+    close();
     log_(LogLevel::error, "handover_failed", {{"reason", handover_.exec()}});
     return failed;
   }

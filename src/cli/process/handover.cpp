@@ -137,9 +137,9 @@ std::string Handover::exec() {
     ::dup2(socket, next++);
     names += (names.empty() ? "" : ":") + role;
   }
-  // Also those of libraries that did not ask for their end.
-  ::close_range(static_cast<unsigned>(next), ~0U, 0);
-  kept_.clear();
+  // Also those of libraries that did not ask for their end. A thread of a library's may still use
+  // one: its number must not mean another connection before the threads end.
+  ::close_range(static_cast<unsigned>(next), ~0U, CLOSE_RANGE_CLOEXEC);
   ::setenv("LISTEN_PID", std::to_string(::getpid()).c_str(), 1);
   ::setenv("LISTEN_FDS", std::to_string(next - SD_LISTEN_FDS_START).c_str(), 1);
   ::setenv("LISTEN_FDNAMES", names.c_str(), 1);

@@ -26,8 +26,9 @@ class Handover {
   /// its name there.
   void keep(int socket, std::string role);
 
-  /// Never returns, unless the program cannot be run; then the reason. All other threads end, and
-  /// all other descriptors but the standard ones are closed.
+  /// Never returns, unless the program cannot be run; then the reason. No thread of the process may
+  /// use a descriptor any more: the sockets take the lowest numbers. All others but the standard
+  /// ones end with the process.
   std::string exec();
 
  private:

@@ -51,7 +51,12 @@ class SteadyLoad {
     int number = 0;
     while (!ending_) {
       Connection connection(address);
-      for (bool stays = connection.open(); stays && !ending_;) {
+      if (!connection.open()) {
+        ++failed_;
+        ADD_FAILURE() << "nobody listens";
+        return;
+      }
+      for (bool stays = true; stays && !ending_;) {
         const auto answer = connection.exchange(charge(fmt::format("k{}-{}", client, ++number)));
         ++sent_;
         if (answer.status != 201) {
