@@ -33,6 +33,14 @@ enum class CrashPoint : std::uint8_t {
   resolve_after_commit,
   job_decided,  ///< A decision of a job is made, and its result is not noted yet.
   job_noted,
+  backup_begun,  ///< The copy of a store has its first pages.
+  backup_copied,
+  backup_checked,
+  backup_named,
+  restore_prepared,  ///< The new store is durable under another name.
+  restore_old_kept,
+  restore_blocked,  ///< The path has neither store.
+  restore_named,
 };
 
 /// Does nothing in a shipped binary, which links src/faults/none. In a test binary

@@ -1,5 +1,7 @@
 #pragma once
 
+#include "store/store_file.hpp"
+
 #include <idem/open_store.hpp>
 
 #include <expected>
@@ -24,6 +26,8 @@ struct StoreKind {
                                                                    const OpenOptions& options);
   /// Creates its schema or upgrades it to this version; null: it has none.
   std::expected<OpenedStore, StoreError> (*migrate)(const std::string& url);
+  /// Null: it is no file.
+  const StoreFileKind* file = nullptr;
 };
 
 }  // namespace idem

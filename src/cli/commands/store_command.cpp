@@ -89,19 +89,24 @@ void print_counts(const Counts& counts) {
 }  // namespace
 
 StoreCommand::StoreCommand(CLI::App& app)
-    : OperatorCommand(app, "store", "Work on what lies in the store of a running gateway"),
+    : OperatorCommand(app, "store", "Back up, check and restore an embedded store; work on what lies in that "
+                      "of a running gateway"),
       rekey_(declare("rekey",
                      "Bring every record under the newest of encryption.secret_files, while "
                      "requests are served; it may be ended and begun again")),
       shred_(declare("shred",
                      "Delete the keys of a scope, so that all answers and requests that it has in "
-                     "the store are unreadable for good; with encryption.key_per_scope")) {
+                     "the store are unreadable for good; with encryption.key_per_scope")),
+      files_(declare("backup", StoreFileVerbs::backup_text),
+             declare("check", StoreFileVerbs::check_text),
+             declare("restore", StoreFileVerbs::restore_text)) {
   shred_->add_option("--scope", scope_, "the scope, as idem keys list shows it")->required();
   shred_->add_option("--reason", reason_, "why, for the audit")->required();
   shred_->add_flag("--yes", yes_, "do it without asking");
 }
 
 int StoreCommand::run() {
+  if (files_.parsed()) return files_.run(json());
   if (shred_->parsed()) return shred();
   return rekey_->parsed() ? rekey() : usage;
 }

@@ -1,6 +1,7 @@
 #pragma once
 
 #include "cli/commands/operator_command.hpp"
+#include "cli/commands/store_file_verbs.hpp"
 #include "json/value.hpp"
 
 #include <cstdint>
@@ -11,6 +12,7 @@
 namespace idem::cli {
 
 /// `idem store rekey` and `shred`: work on what lies in the store of a running gateway or worker.
+/// `backup`, `check` and `restore`: work on the file of an embedded store.
 class StoreCommand : public OperatorCommand {
  public:
   explicit StoreCommand(CLI::App& app);
@@ -27,6 +29,7 @@ class StoreCommand : public OperatorCommand {
 
   CLI::App* rekey_;
   CLI::App* shred_;
+  StoreFileVerbs files_;
   std::string scope_;
   std::string reason_;
   bool yes_ = false;

@@ -2,6 +2,8 @@
 
 #include <idem/limits.hpp>
 
+#include <algorithm>
+
 namespace idem::transitions {
 namespace {
 
@@ -21,6 +23,30 @@ Change end_attempt(Record& record, const char* why, StoreTime now) {
 Change end_cut_off(Record& record, StoreTime now) {
   if (record.state != State::in_progress) return {};
   return end_attempt(record, "process_ended", now);
+}
+
+Change end_restored(Record& record, StoreTime now, FenceCounter& fences) {
+  switch (record.state) {
+    case State::completed:
+    case State::expired:
+      return {};
+    case State::unknown:
+      break;
+    case State::pending:
+    case State::failed_retryable:
+      // What is known of the last attempt says nothing of one that may have followed it.
+      record.attempt = Attempt{fences.next(), Token{}};
+      record.upstream_reference.clear();
+      [[fallthrough]];
+    case State::in_progress:
+      record.dispatched = true;
+      if (!record.stored_request) record.expires_at.reset();
+      turn_unknown(record, "store_restored", now);
+      record.reconcile_after = now;
+      break;
+  }
+  record.locked_until = std::max(record.locked_until, now);
+  return {Write::update, false, false};
 }
 
 Change sweep(Record& record, StoreTime now) {

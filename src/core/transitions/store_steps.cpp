@@ -252,6 +252,15 @@ class StepMaker {
     return lifecycle(ids, transitions::end_cut_off, {"start", "process_ended"});
   }
 
+  void end_restored(const std::vector<Record>& open) {
+    std::vector<RecordId> ids;
+    for (const Record& record : open) ids.push_back(record.id);
+    const auto end = [this](Record& record, StoreTime now) {
+      return transitions::end_restored(record, now, context_.fences);
+    };
+    (void)lifecycle(ids, end, {"restore", "store_restored", "store_restored"});
+  }
+
  private:
   /// Why the scope's quota has no room for a new key; none: it has. The old row, which is no longer
   /// live, does not count.
@@ -289,11 +298,12 @@ class StepMaker {
   struct Decider {
     std::string_view source{};  ///< Empty: no decision, and no log entry.
     std::string_view of_running = "lease_expired";
+    std::string_view of_others = "retention_over";
   };
   void append_decision(const Subject& subject, const Decider& by) {
     const Record& record = *subject.record;
     const bool ran = subject.was->state == State::in_progress;
-    const std::string_view evidence = ran ? by.of_running : "retention_over";
+    const std::string_view evidence = ran ? by.of_running : by.of_others;
     context_.table.append_evidence(record.id, {.fence = subject.was_fence,
                                                .source = std::string(by.source),
                                                .evidence = std::string(evidence),
@@ -332,8 +342,8 @@ class StepMaker {
     return step.outcome;
   }
 
-  std::vector<LifecycleStep> lifecycle(const std::vector<RecordId>& due,
-                                       Change (*transition)(Record&, StoreTime),
+  template <class Transition>
+  std::vector<LifecycleStep> lifecycle(const std::vector<RecordId>& due, Transition transition,
                                        const Decider& decided_by) {
     std::vector<LifecycleStep> steps;
     for (const RecordId& id : due) {
@@ -369,6 +379,21 @@ std::vector<LifecycleStep> end_cut_off_attempts(const StepContext& context) {
   verb.limit = std::numeric_limits<std::size_t>::max();  // All that were in one process's memory.
   (void)context.table.list(verb, context.now, limits::list_slice_rows, running);
   return StepMaker(context).end_cut_off(running);
+}
+
+void end_restored_records(const StepContext& context) {
+  // The unknown ones first, so that no record is met a second time.
+  for (const State state :
+       {State::unknown, State::in_progress, State::pending, State::failed_retryable}) {
+    // At the beginning of time, because a listing leaves out what is past its expiry.
+    List verb{.state = state};
+    verb.limit = std::numeric_limits<std::size_t>::max();
+    std::vector<Record> open;
+    do {
+      verb.after = context.table.list(verb, StoreTime{}, limits::list_slice_rows, open);
+    } while (verb.after);
+    StepMaker(context).end_restored(open);
+  }
 }
 
 StoreResult do_step(StoreCall& call, const StepContext& context) {

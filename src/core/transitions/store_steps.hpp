@@ -21,4 +21,8 @@ StoreResult do_step(StoreCall& call, const StepContext& context);
 /// allows. Writes an entry to the evidence log for each.
 std::vector<LifecycleStep> end_cut_off_attempts(const StepContext& context);
 
+/// Makes every record unknown that is not settled, as transitions::end_restored() does. Writes an
+/// entry to the evidence log for each.
+void end_restored_records(const StepContext& context);
+
 }  // namespace idem

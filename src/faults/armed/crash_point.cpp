@@ -10,7 +10,7 @@
 namespace idem {
 namespace {
 
-constexpr std::array<std::string_view, 23> point_names{"parsed",
+constexpr std::array<std::string_view, 31> point_names{"parsed",
                                                        "fingerprinted",
                                                        "reserve_before_commit",
                                                        "reserve_after_commit",
@@ -32,7 +32,15 @@ constexpr std::array<std::string_view, 23> point_names{"parsed",
                                                        "resolve_before_commit",
                                                        "resolve_after_commit",
                                                        "job_decided",
-                                                       "job_noted"};
+                                                       "job_noted",
+"backup_begun",
+"backup_copied",
+"backup_checked",
+"backup_named",
+"restore_prepared",
+"restore_old_kept",
+"restore_blocked",
+"restore_named"};
 
 struct Trigger {
   CrashPoint point;

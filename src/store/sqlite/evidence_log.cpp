@@ -9,13 +9,9 @@
 
 namespace idem::sqlite {
 
-namespace {
-
 std::int64_t checksum_of_line(const RecordId& id, const EvidenceEntry& entry) {
   return std::bit_cast<std::int64_t>(checksum_of(id, encode_evidence(entry)));
 }
-
-}  // namespace
 
 EvidenceLog::EvidenceLog(sqlite3* db)
     : append_(db,

@@ -7,6 +7,9 @@
 
 namespace idem::sqlite {
 
+/// Of a line of the log, also over its record's id.
+std::int64_t checksum_of_line(const RecordId& id, const EvidenceEntry& entry);
+
 /// The append-only log of decisions on evidence (protocol.md §19). Each line has a checksum,
 /// because it may hold an answer that is replayed later.
 class EvidenceLog {

@@ -10,15 +10,12 @@
 #include <bit>
 
 namespace idem::sqlite {
-namespace {
 
 std::int64_t checksum_of_line(std::string_view journal, std::uint64_t seq, std::int64_t at,
                               std::string_view line) {
   const std::string place = fmt::format("{}:{}:{}:{}", journal.size(), journal, seq, at);
   return std::bit_cast<std::int64_t>(checksum_of(RecordId{}, place, line));
 }
-
-}  // namespace
 
 JournalRows::JournalRows(sqlite3* db)
     : db_(db),

@@ -5,6 +5,10 @@
 
 namespace idem::sqlite {
 
+/// Of a line, also over its place.
+std::int64_t checksum_of_line(std::string_view journal, std::uint64_t seq, std::int64_t at,
+                              std::string_view line);
+
 /// The table idem_journal. Each line has a checksum.
 class JournalRows final : public Journals {
  public:

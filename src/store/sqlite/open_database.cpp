@@ -2,11 +2,13 @@
 
 #include "core/record/which_store.hpp"
 #include "store/sqlite/buffered_log.hpp"
+#include "store/sqlite/check_file.hpp"
 #include "store/sqlite/identity.hpp"
 #include "store/sqlite/meta.hpp"
 #include "store/sqlite/migrations.hpp"
 #include "store/sqlite/own_connection.hpp"
 #include "store/sqlite/read_all_records.hpp"
+#include "store/sqlite/restore_file.hpp"
 #include "store/sqlite/route_names.hpp"
 
 #include <idem/limits.hpp>
@@ -62,6 +64,11 @@ std::optional<std::string> why_too_full(const std::filesystem::path& folder,
   }
   return std::nullopt;
 }
+
+/// How far the fences of a restored store are ahead of its backup's: more than a store can grant in
+/// half a year, so that none of those that were granted since comes again; and the 2^53 up to which
+/// JSON numbers are exact leave room for thousands of restores.
+constexpr Fence restored_fence_gap = Fence{1} << 40;
 
 /// The file may be anything, so a failure to open it is an error and not an abort.
 class Opener {
@@ -284,6 +291,7 @@ std::unexpected<StoreError> Opener::failure() const {
           fmt::format("another process owns {}: one store file serves one process at a time",
                       path_)});
     case SQLITE_NOTADB:
+      if (const auto why = interrupted_restore_at(path_)) return refused(path_ + ": " + *why);
       return refused(fmt::format("{}: is not a database", path_));
     case SQLITE_CORRUPT:
       return refused(fmt::format("{}: is corrupt: {}", path_, sqlite3_errmsg(db)));
@@ -312,6 +320,21 @@ void count_calls_as_old(sqlite3* db, const StoreClock& clock) {
   Statement(db, "UPDATE idem_flows SET point_at = 0").run();
   Statement(db, "UPDATE idem_outbox SET first_at = 0, repeat_until = 0 WHERE state <> 'delivered'")
       .run();
+}
+
+/// Of a restored backup: any call may have been made since, and its other side may have forgotten
+/// it.
+void count_calls_as_made(sqlite3* db, StoreTime now) {
+  Statement messages(db,
+                     "UPDATE idem_outbox SET ambiguous = 1, first_at = 0, repeat_until = 0,"
+                     " no_call_in_flight_since = ? WHERE state <> 'delivered'");
+  messages.bind(1, now.time_since_epoch().count());
+  messages.run();
+  Statement flows(db,
+                  "UPDATE idem_flows SET point_at = 0, nothing_open = 0,"
+                  " no_call_in_flight_since = ?");
+  flows.bind(1, now.time_since_epoch().count());
+  flows.run();
 }
 
 /// The store ends the attempts of a process that was killed, once it is open.
@@ -360,6 +383,13 @@ std::expected<OpenedDatabase, StoreError> finish(Connection& connection, const s
   meta.put_clock_mark(clock.mark());
   meta.put_open(true);
   count_calls_as_old(db, clock);
+  if (options.restored) {
+    count_calls_as_made(db, clock.now());
+    Statement forget(db, "DELETE FROM idem_meta WHERE name = ?1");
+    forget.bind_text(1, copied_at_name);
+    forget.run();
+    meta.put_fence_high_water(meta.fence_high_water() + restored_fence_gap);
+  }
   const auto generation = options.as_recorded && !which->is_new
                               ? static_cast<std::uint64_t>(meta.integer("generation").value_or(0))
                               : identity->generation;
@@ -384,7 +414,8 @@ std::expected<OpenedDatabase, StoreError> finish(Connection& connection, const s
       std::move(connection),  std::move(*identity),
       std::move(naming),      std::move(clock),
       std::move(seen->index), std::max(meta.fence_high_water(), seen->highest_fence),
-      std::move(file),        was_cut_off};
+      std::move(file),        was_cut_off,
+      options.restored};
 }
 
 /// Saves a lock per allocation. Must come before this process first uses the library; later it

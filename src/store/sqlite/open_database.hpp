@@ -23,6 +23,7 @@ struct OpenedDatabase {
   OpenFile file;
   /// The last process did not close the file. It is dead, as the lock was free.
   bool was_cut_off = false;
+  bool is_restored = false;  ///< As SqliteOptions::restored.
 };
 
 /// Does what open_sqlite() promises about the file: afterwards it is locked, whole, of the current

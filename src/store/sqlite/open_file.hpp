@@ -18,6 +18,9 @@ class OpenFile {
   /// Empty: both files are still at their paths. Otherwise a sentence. Costs two stat() calls.
   std::string what_is_wrong() const;
 
+  /// The log's path.
+  const std::string& log() const noexcept { return log_.path; }
+
  private:
   struct Named {
     std::string path;

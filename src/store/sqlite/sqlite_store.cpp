@@ -6,6 +6,7 @@
 #include "store/change_notifier.hpp"
 #include "store/sealed_store.hpp"
 #include "store/sqlite/internal_statements.hpp"
+#include "store/sqlite/log_lock.hpp"
 #include "store/sqlite/meta.hpp"
 #include "store/sqlite/open_database.hpp"
 #include "store/sqlite/running_rows.hpp"
@@ -48,7 +49,11 @@ class Ledger {
     sqlite3_wal_hook(db(), &Ledger::note_wal_pages, this);
     sqlite3_create_function_v2(db(), "idem_now", 0, SQLITE_UTF8 | SQLITE_DIRECTONLY, this,
                                &Ledger::idem_now, nullptr, nullptr, nullptr);
-    if (opened.was_cut_off) end_cut_off_attempts();
+    if (opened.is_restored) {
+      end_restored();
+    } else if (opened.was_cut_off) {
+      end_cut_off_attempts();
+    }
   }
 
   void begin() {
@@ -82,9 +87,12 @@ class Ledger {
   }
 
   /// Checkpoints once the log has grown enough; only this thread ever does (the WAL-reset bug of
-  /// SQLite 3.40 needs two).
+  /// SQLite 3.40 needs two). Another process that reads the file puts it off for a while.
   void checkpoint_if_due() {
-    if (wal_pages_ > limits::sqlite_wal_pages_max) checkpoint(SQLITE_CHECKPOINT_PASSIVE);
+    if (wal_pages_ <= limits::sqlite_wal_pages_max) return;
+    const auto lock = sqlite::LogLock::for_writing_back(file_.log());
+    if (!lock && wal_pages_ <= sqlite::wal_pages_while_read_max) return;
+    checkpoint(SQLITE_CHECKPOINT_PASSIVE);
   }
 
   void close() {
@@ -127,6 +135,12 @@ class Ledger {
   void end_cut_off_attempts() {
     begin();
     cut_off_ = idem::end_cut_off_attempts(context());
+    commit();
+  }
+
+  void end_restored() {
+    begin();
+    idem::end_restored_records(context());
     commit();
   }
 

@@ -19,6 +19,9 @@ struct SqliteOptions {
   /// For an upgrade: skips the check of the settings if the store exists. The caller must not
   /// reserve.
   bool as_recorded = false;
+  /// The file is a backup that becomes a store: what is not settled may have run since. It becomes
+  /// unknown, messages count as perhaps delivered, and no fence comes twice.
+  bool restored = false;
 };
 
 /// Opens the embedded store at `path`; creates it (mode 0600) if there is no file or an empty one.

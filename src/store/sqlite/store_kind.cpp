@@ -1,5 +1,8 @@
 #include "store/store_kind.hpp"
 
+#include "store/sqlite/backup_file.hpp"
+#include "store/sqlite/check_file.hpp"
+#include "store/sqlite/restore_file.hpp"
 #include "store/sqlite/sqlite_store.hpp"
 
 namespace idem {
@@ -28,11 +31,13 @@ std::expected<OpenedStore, StoreError> migrate(const std::string& url) {
   return migrated;
 }
 
+constexpr StoreFileKind file{&sqlite::check_file, &sqlite::backup_file, &sqlite::restore_file};
+
 }  // namespace
 
 extern "C" {
 extern const StoreKind idem_kind_sqlite;
-const StoreKind idem_kind_sqlite{&check, &open, nullptr, &migrate};
+const StoreKind idem_kind_sqlite{&check, &open, nullptr, &migrate, &file};
 }
 
 }  // namespace idem

@@ -1,0 +1,296 @@
+#include "cli/commands/store_file_verbs.hpp"
+
+#include "cli/commands.hpp"
+#include "cli/commands/tables.hpp"
+#include "core/bytes/rfc3339.hpp"
+#include "json/writer.hpp"
+#include "store/known_kinds.hpp"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <array>
+#include <csignal>
+#include <cstdio>
+#include <expected>
+#include <filesystem>
+
+namespace idem::cli {
+namespace {
+
+constexpr std::array states{State::pending,          State::in_progress, State::completed,
+                            State::failed_retryable, State::unknown,     State::expired};
+
+int complain(const std::string& sentence, int code) {
+  std::fprintf(stderr, "idem store: %s\n", printable(sentence).c_str());
+  return code;
+}
+
+int complain(const StoreFileError& error) {
+  switch (error.kind) {
+    case StoreFileError::Kind::not_found:
+      return complain(error.why, not_found);
+    case StoreFileError::Kind::refused:
+      return complain(error.why, refused);
+    case StoreFileError::Kind::failed:
+      break;
+  }
+  return complain(error.why, failed);
+}
+
+struct Place {
+  const StoreFileKind* kind = nullptr;
+  std::string path;  ///< Absolute.
+};
+
+std::string absolute(const std::string& path) {
+  return std::filesystem::absolute(path).lexically_normal().string();
+}
+
+/// The file of a store's URL. Error: a sentence.
+std::expected<Place, std::string> place_of(const std::string& url) {
+  if (const auto known = check_store_url(url); !known) return std::unexpected(known.error());
+  const KnownKind* const kind = known_kind_of(url);
+  if (kind == nullptr || kind->linked == nullptr || kind->linked->file == nullptr) {
+    return std::unexpected(shown_store_url(url) +
+                           ": only an embedded store, sqlite:PATH, is a file; back up a server as "
+                           "docs/operations.md says");
+  }
+  return Place{kind->linked->file, absolute(url.substr(kind->schemes.front().size()))};
+}
+
+/// A URL of a store, or the file of a backup, which is of the only kind that has files.
+std::expected<Place, std::string> place_or_file(const std::string& text) {
+  if (known_kind_of(text) != nullptr || text == "memory:" || text.starts_with("hybrid:")) {
+    return place_of(text);
+  }
+  auto place = place_of("sqlite:" + absolute(text));
+  return place;
+}
+
+/// Shows on a terminal how far the work is; the destructor clears the line.
+class Progress {
+ public:
+  Progress(const char* doing, const char* unit)
+      : doing_(doing), unit_(unit), is_shown_(::isatty(STDERR_FILENO) == 1) {}
+  ~Progress() {
+    if (has_shown_) std::fputs("\r\x1b[K", stderr);
+  }
+  Progress(const Progress&) = delete;
+  Progress& operator=(const Progress&) = delete;
+
+  StoreFileProgress call() {
+    if (!is_shown_) return {};
+    return [this](std::uint64_t done, std::uint64_t all) {
+      const auto percent = all == 0 ? 100 : static_cast<int>(done * 100 / all);
+      if (percent == shown_percent_) return;
+      shown_percent_ = percent;
+      has_shown_ = true;
+      std::fprintf(stderr, "\r%s: %d %% of %llu %s\x1b[K", doing_, percent,
+                   static_cast<unsigned long long>(all), unit_);
+    };
+  }
+
+ private:
+  const char* doing_;
+  const char* unit_;
+  bool is_shown_;
+  bool has_shown_ = false;
+  int shown_percent_ = -1;
+};
+
+std::uint64_t records_of(const StoreFileReport& report) {
+  std::uint64_t all = 0;
+  for (const auto count : report.by_state) all += count;
+  return all;
+}
+
+std::uint64_t count_of(const StoreFileReport& report, State state) {
+  return report.by_state[static_cast<std::size_t>(state)];
+}
+
+void print_report(const StoreFileReport& report) {
+  std::printf("records %llu", static_cast<unsigned long long>(records_of(report)));
+  const char* before = ": ";
+  for (const State state : states) {
+    if (count_of(report, state) == 0) continue;
+    std::printf("%s%s %llu", before, std::string(name_of(state)).c_str(),
+                static_cast<unsigned long long>(count_of(report, state)));
+    before = ", ";
+  }
+  std::printf("\nbytes %llu\n", static_cast<unsigned long long>(report.bytes));
+  if (!report.store_id.empty()) std::printf("store_id %s\n", report.store_id.c_str());
+  if (report.copied_at) std::printf("copied_at %s\n", to_rfc3339(*report.copied_at).c_str());
+  for (const auto& one : report.findings) {
+    std::printf("%s: %s\n  do: %s\n", printable(one.where).c_str(), printable(one.what).c_str(),
+                printable(one.todo).c_str());
+  }
+  if (report.found > report.findings.size()) {
+    std::printf("and %llu more\n",
+                static_cast<unsigned long long>(report.found - report.findings.size()));
+  }
+}
+
+void write_report(json::Writer& out, const StoreFileReport& report) {
+  out.member("store_id", report.store_id);
+  out.name("records");
+  out.begin_object();
+  for (const State state : states) out.member(name_of(state), count_of(report, state));
+  out.end_object();
+  out.member("evidence", report.evidence);
+  out.member("journal_lines", report.journal_lines);
+  out.member("bytes", report.bytes);
+  out.name("copied_at");
+  if (report.copied_at) {
+    out.text(to_rfc3339(*report.copied_at));
+  } else {
+    out.null();
+  }
+  out.member("found", report.found);
+  out.name("findings");
+  out.begin_array();
+  for (const auto& one : report.findings) {
+    out.begin_object();
+    out.member("where", one.where);
+    out.member("what", one.what);
+    out.member("do", one.todo);
+    out.end_object();
+  }
+  out.end_array();
+}
+
+void print_json(json::Writer& out) {
+  out.end_object();
+  const std::string text = out.take() + "\n";
+  std::fwrite(text.data(), 1, text.size(), stdout);
+}
+
+int end_of(const StoreFileReport& report) {
+  if (report.found == 0) return done;
+  return complain(fmt::format("{} findings", report.found), refused);
+}
+
+void print_what_a_restore_means(const Restored& restored) {
+  const auto& from = restored.from;
+  const std::string when =
+      from.copied_at ? to_rfc3339(*from.copied_at) : std::string("the moment of the backup");
+  std::printf(
+      "restored the state of %s: %llu records, of which %llu are unknown now (%llu were in_progress "
+      "there, %llu pending, %llu failed_retryable)\n",
+      when.c_str(), static_cast<unsigned long long>(records_of(from)),
+      static_cast<unsigned long long>(restored.unknown),
+      static_cast<unsigned long long>(count_of(from, State::in_progress)),
+      static_cast<unsigned long long>(count_of(from, State::pending)),
+      static_cast<unsigned long long>(count_of(from, State::failed_retryable)));
+  if (!restored.old_store.empty()) std::printf("old store %s\n", restored.old_store.c_str());
+  std::printf(
+      "This store knows no key that came after %s: a retry of such a request would be done a second "
+      "time. Before you start a gateway for clients, read the section on backup and restore of "
+      "docs/operations.md. Settle the unknown ones: idem keys list --state unknown.\n",
+      when.c_str());
+}
+
+}  // namespace
+
+StoreFileVerbs::StoreFileVerbs(CLI::App* backup, CLI::App* check, CLI::App* restore)
+    : backup_(*backup), check_(*check), restore_(*restore) {
+  backup_.add_option("store", store_, "URL of the store: sqlite:PATH")->required();
+  backup_.add_option("file", file_, "the new file; it must not exist")
+      ->required()
+      ->type_name("FILE");
+  check_.add_option("store", store_, "URL of the store, sqlite:PATH, or the file of a backup")
+      ->required()
+      ->type_name("FILE");
+  restore_.add_option("file", file_, "the backup")->required()->type_name("FILE");
+  restore_.add_option("store", store_, "URL of the store: sqlite:PATH")->required();
+  restore_.add_flag("--replace", replace_,
+                    "move a store that is there to another name in its folder, and print that");
+  restore_.add_flag("--accept-damage", accept_damage_,
+                    "restore although the backup has damaged records; their keys stay refused");
+}
+
+bool StoreFileVerbs::parsed() const {
+  return backup_.parsed() || check_.parsed() || restore_.parsed();
+}
+
+int StoreFileVerbs::run(bool json) const {
+  // At the limit of a file's size a write fails, and the signal must not end the process.
+  std::signal(SIGXFSZ, SIG_IGN);
+  if (backup_.parsed()) return back_up(json);
+  return check_.parsed() ? check(json) : restore(json);
+}
+
+int StoreFileVerbs::back_up(bool json) const {
+  const auto place = place_of(store_);
+  if (!place) return complain(place.error(), usage);
+  std::expected<StoreFileReport, StoreFileError> report;
+  {
+    Progress progress("copying", "pages");
+    report = place->kind->backup(place->path, absolute(file_), progress.call());
+  }
+  if (!report) return complain(report.error());
+  if (json) {
+    json::Writer out;
+    out.begin_object();
+    out.member("file", absolute(file_));
+    write_report(out, *report);
+    print_json(out);
+  } else {
+    std::printf("backup %s\n", absolute(file_).c_str());
+    print_report(*report);
+  }
+  return end_of(*report);
+}
+
+int StoreFileVerbs::check(bool json) const {
+  const auto place = place_or_file(store_);
+  if (!place) return complain(place.error(), usage);
+  std::expected<StoreFileReport, StoreFileError> report;
+  {
+    Progress progress("checking", "rows");
+    report = place->kind->check(place->path, progress.call());
+  }
+  if (!report) return complain(report.error());
+  if (json) {
+    json::Writer out;
+    out.begin_object();
+    write_report(out, *report);
+    print_json(out);
+  } else {
+    print_report(*report);
+    if (report->found == 0) std::puts("ok");
+  }
+  return end_of(*report);
+}
+
+int StoreFileVerbs::restore(bool json) const {
+  const auto place = place_of(store_);
+  if (!place) return complain(place.error(), usage);
+  std::expected<Restored, StoreFileError> restored;
+  {
+    Progress progress("restoring", "pages");
+    restored = place->kind->restore({.from = absolute(file_),
+                                     .path = place->path,
+                                     .keep_old = replace_,
+                                     .accept_damage = accept_damage_,
+                                     .progress = progress.call()});
+  }
+  if (!restored) return complain(restored.error());
+  if (json) {
+    json::Writer out;
+    out.begin_object();
+    out.member("store", place->path);
+    out.member("old_store", restored->old_store);
+    out.member("unknown", restored->unknown);
+    out.name("backup");
+    out.begin_object();
+    write_report(out, restored->from);
+    out.end_object();
+    print_json(out);
+  } else {
+    print_what_a_restore_means(*restored);
+  }
+  return done;
+}
+
+}  // namespace idem::cli

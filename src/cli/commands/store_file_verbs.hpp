@@ -1,0 +1,41 @@
+#pragma once
+
+#include <CLI/CLI.hpp>
+
+#include <string>
+
+namespace idem::cli {
+
+/// `idem store backup`, `check` and `restore`: work on the file of an embedded store. They ask no
+/// gateway, and one may serve meanwhile, except for `restore`.
+class StoreFileVerbs {
+ public:
+  /// Each verb is declared already, and outlives this.
+  StoreFileVerbs(CLI::App* backup, CLI::App* check, CLI::App* restore);
+
+  static constexpr const char* backup_text =
+      "Copy the embedded store to a file, beside a gateway that serves from it or not";
+  static constexpr const char* check_text =
+      "Read all of an embedded store or of a backup, and say what is damaged; changes nothing";
+  static constexpr const char* restore_text =
+      "Make an embedded store of a backup, without a gateway; what was not settled becomes unknown";
+
+  bool parsed() const;
+  /// The exit code.
+  int run(bool json) const;
+
+ private:
+  int back_up(bool json) const;
+  int check(bool json) const;
+  int restore(bool json) const;
+
+  CLI::App& backup_;
+  CLI::App& check_;
+  CLI::App& restore_;
+  std::string store_;
+  std::string file_;
+  bool replace_ = false;
+  bool accept_damage_ = false;
+};
+
+}  // namespace idem::cli

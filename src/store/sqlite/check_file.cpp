@@ -1,0 +1,122 @@
+#include "store/sqlite/check_file.hpp"
+
+#include "core/record/which_store.hpp"
+#include "store/sqlite/check_rows.hpp"
+#include "store/sqlite/meta.hpp"
+#include "store/sqlite/migrations.hpp"
+#include "store/sqlite/open_database.hpp"
+#include "store/sqlite/snapshot.hpp"
+#include "store/sqlite/tolerant_rows.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <filesystem>
+
+namespace idem::sqlite {
+namespace {
+
+using Kind = StoreFileError::Kind;
+
+std::unexpected<StoreFileError> refused(std::string why) {
+  return std::unexpected(StoreFileError{Kind::refused, std::move(why)});
+}
+
+std::int64_t number_of(sqlite3* db, const char* sql) {
+  const auto text = text_value(db, sql);
+  return text ? std::strtoll(text->c_str(), nullptr, 10) : 0;
+}
+
+/// That it is a store of this version, before anything reads its tables.
+std::expected<void, StoreFileError> check_kind(sqlite3* db, const std::string& path) {
+  if (number_of(db, "PRAGMA application_id") != application_id) {
+    return refused(path + ": is no store of Idem");
+  }
+  const auto version = number_of(db, "PRAGMA user_version");
+  const auto latest = migrations().back().version;
+  if (version == latest) return {};
+  return refused(fmt::format(
+      "{}: has schema version {}, and this program reads version {}: use the program of its version"
+      "{}",
+      path, version, latest, version < latest ? ", or upgrade the store first (idem migrate)" : ""));
+}
+
+constexpr const char* structure_todo =
+    "restore a backup that has no findings (idem store restore), and look at the disk";
+
+/// Whether the structure of the file is sound, so that the rows can be trusted to be all.
+bool check_structure(sqlite3* db, Findings& findings) {
+  TolerantRows rows(db, "PRAGMA integrity_check(100)");
+  bool is_sound = true;
+  while (rows.step()) {
+    const std::string line(rows.bytes(0));
+    if (line == "ok") continue;
+    is_sound = false;
+    findings.add("structure of the file", line, structure_todo);
+  }
+  if (!rows.failure().empty()) {
+    is_sound = false;
+    findings.add("structure of the file", rows.failure(), structure_todo);
+  }
+  return is_sound;
+}
+
+/// Identity, fences and clock. Only where the structure is sound, because Meta ends the process at a
+/// failure.
+void check_meta(sqlite3* db, StoreFileReport& report, Findings& findings) {
+  Meta meta(db);
+  if (const auto damage = meta.what_is_damaged()) {
+    findings.add("identity", *damage, structure_todo);
+  }
+  const auto high_water = meta.fence_high_water();
+  if (findings.highest_fence > high_water) {
+    findings.add("fences",
+                 fmt::format("a record has fence {}, and the highest that was granted is noted as "
+                             "{}",
+                             findings.highest_fence, high_water),
+                 "nothing at once: a start goes on above both; look at the disk");
+  }
+  StoreId id{};
+  if (const auto kept = meta.text("store_id"); kept && kept->size() == id.size()) {
+    std::ranges::transform(*kept, id.begin(), [](char c) { return static_cast<std::uint8_t>(c); });
+    report.store_id = store_id_text(id);
+  }
+  if (const auto at = meta.integer(copied_at_name)) report.copied_at = StoreTime(Millis(*at));
+}
+
+}  // namespace
+
+std::string real_path(const std::string& path) {
+  std::error_code code;
+  const auto real = std::filesystem::canonical(path, code);
+  return code ? path : real.string();
+}
+
+std::expected<StoreFileReport, StoreFileError> check_database(sqlite3* db, const std::string& path,
+                                                              const StoreFileProgress& progress) {
+  if (auto fits = check_kind(db, path); !fits) return std::unexpected(std::move(fits.error()));
+  StoreFileReport report;
+  report.bytes = static_cast<std::uint64_t>(number_of(db, "PRAGMA page_count")) *
+                 static_cast<std::uint64_t>(number_of(db, "PRAGMA page_size"));
+  Findings findings(report);
+  const bool is_sound = check_structure(db, findings);
+  check_rows(db, report, findings, progress);
+  if (is_sound) check_meta(db, report, findings);
+  return report;
+}
+
+std::expected<StoreFileReport, StoreFileError> check_file(const std::string& path,
+                                                          const StoreFileProgress& progress) {
+  const std::string real = real_path(path);
+  std::expected<StoreFileReport, StoreFileError> report;
+  auto done = with_snapshot(real, [&](Snapshot& snapshot) -> std::expected<void, StoreFileError> {
+    report = check_database(snapshot.db(), real, progress);
+    if (!report) return std::unexpected(report.error());
+    return {};
+  });
+  if (!done) return std::unexpected(std::move(done.error()));
+  return report;
+}
+
+}  // namespace idem::sqlite

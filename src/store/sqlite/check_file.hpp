@@ -1,0 +1,27 @@
+#pragma once
+
+#include "store/sqlite/connection.hpp"
+#include "store/store_file.hpp"
+
+namespace idem::sqlite {
+
+/// The value of idem_meta that a backup has: when it was taken, in milliseconds since the epoch.
+inline constexpr std::string_view copied_at_name = "copied_at_ms";
+
+/// Most findings that a report lists; all are counted.
+inline constexpr std::size_t findings_max = 1'000;
+
+/// As StoreFileKind::check.
+std::expected<StoreFileReport, StoreFileError> check_file(const std::string& path,
+                                                          const StoreFileProgress& progress);
+
+/// Checks an open database, whose file must not change meanwhile: its structure (SQLite's
+/// integrity_check), and each record, answer, request, line of evidence and line of a journal.
+/// The error: it is no store, or one of another schema.
+std::expected<StoreFileReport, StoreFileError> check_database(sqlite3* db, const std::string& path,
+                                                              const StoreFileProgress& progress);
+
+/// Without symbolic links, because the log lies beside the file itself.
+std::string real_path(const std::string& path);
+
+}  // namespace idem::sqlite

@@ -1,0 +1,235 @@
+#include "store/sqlite/restore_file.hpp"
+
+#include "core/record/store_clock.hpp"
+#include "store/sqlite/backup_file.hpp"
+#include "store/sqlite/check_file.hpp"
+#include "store/sqlite/snapshot.hpp"
+#include "store/sqlite/sqlite_store.hpp"
+
+#include <idem/crash_point.hpp>
+#include <idem/store_wait.hpp>
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <array>
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
+#include <filesystem>
+
+namespace idem::sqlite {
+namespace {
+
+using Kind = StoreFileError::Kind;
+using Done = std::expected<void, StoreFileError>;
+
+constexpr std::string_view blocked = "idem store restore was interrupted here";
+/// SQLite takes a shorter file for an empty database.
+constexpr std::size_t blocker_bytes = 1'024;
+
+std::unexpected<StoreFileError> failure(const std::string& path, std::string_view doing) {
+  return std::unexpected(
+      StoreFileError{Kind::failed, fmt::format("{}: {}: {}", path, doing, std::strerror(errno))});
+}
+
+std::unexpected<StoreFileError> refused(std::string why) {
+  return std::unexpected(StoreFileError{Kind::refused, std::move(why)});
+}
+
+bool exists(const std::string& path) {
+  struct stat found{};
+  return ::lstat(path.c_str(), &found) == 0;
+}
+
+bool is_same_file(const std::string& a, const std::string& b) {
+  std::error_code code;
+  return std::filesystem::equivalent(a, b, code);
+}
+
+/// SQLite's lock of a database that has one writer, taken without SQLite: the file may be damaged.
+/// While it is held, no store opens the file.
+class OwnerLock {
+ public:
+  explicit OwnerLock(const std::string& path) : file_(::open(path.c_str(), O_RDWR | O_CLOEXEC)) {}
+  ~OwnerLock() {
+    if (file_ >= 0) ::close(file_);
+  }
+  OwnerLock(const OwnerLock&) = delete;
+  OwnerLock& operator=(const OwnerLock&) = delete;
+
+  bool is_open() const { return file_ >= 0; }
+  bool take() const {
+    // The bytes of sqlite.org/lockingv3.html: pending, reserved, and 510 shared ones.
+    struct flock range{};
+    range.l_type = F_WRLCK;
+    range.l_whence = SEEK_SET;
+    range.l_start = 0x40000000;
+    range.l_len = 512;
+    return ::fcntl(file_, F_OFD_SETLK, &range) == 0;
+  }
+
+ private:
+  int file_;
+};
+
+std::string utc_now() {
+  const std::time_t seconds = wall_time().time_since_epoch().count() / 1000;
+  std::tm fields{};
+  ::gmtime_r(&seconds, &fields);
+  std::array<char, 32> text{};
+  (void)std::strftime(text.data(), text.size(), "%Y%m%dT%H%M%SZ", &fields);
+  return text.data();
+}
+
+/// Puts a backup in place of what is at a path.
+class Restoring {
+ public:
+  Restoring(const RestoreOrder& order, std::string path)
+      : order_(order), path_(std::move(path)), next_(name_beside(path_, ".restoring-")) {}
+
+  std::expected<Restored, StoreFileError> restore() {
+    for (Done (Restoring::*const step)() :
+         {&Restoring::check_backup, &Restoring::check_place, &Restoring::prepare,
+          &Restoring::keep_old, &Restoring::block, &Restoring::put_in_place}) {
+      if (Done done = (this->*step)(); !done) return std::unexpected(std::move(done.error()));
+    }
+    return std::move(restored_);
+  }
+
+ private:
+  Done check_backup() {
+    auto report = check_file(order_.from, {});
+    if (!report) return std::unexpected(std::move(report.error()));
+    if (report->found > 0 && !order_.accept_damage) {
+      return refused(fmt::format(
+          "{}: is damaged: {}: {}. idem store check lists all {} findings; take another backup, or "
+          "give --accept-damage: damaged records then stay refused",
+          order_.from, report->findings.front().where, report->findings.front().what,
+          report->found));
+    }
+    restored_.from = std::move(*report);
+    return {};
+  }
+
+  Done check_place() {
+    if (is_same_file(order_.from, path_)) return refused(path_ + ": is the backup itself");
+    if (!exists(path_)) return {};
+    const bool is_store = !interrupted_restore_at(path_);
+    if (is_store && !order_.keep_old) {
+      return refused(path_ +
+                     ": there is a store already; --replace moves it to another name, which it "
+                     "prints");
+    }
+    lock_.emplace(path_);
+    if (!lock_->is_open()) return failure(path_, "cannot be opened");
+    if (!lock_->take()) {
+      return refused(path_ +
+                     ": a process has this store open: stop the gateway, worker or service first");
+    }
+    if (is_store) restored_.old_store = path_ + ".before-restore-" + utc_now();
+    return {};
+  }
+
+  /// The new store, whole and durable, under a name that nobody opens.
+  Done prepare() {
+    leftover_.emplace(next_);
+    const std::string from = real_path(order_.from);
+    auto copied = with_snapshot(from, [&](Snapshot& source) -> Done {
+      ::unlink(next_.c_str());
+      return copy_pages(source.db(), next_, std::nullopt, order_.progress);
+    });
+    if (!copied) return copied;
+    auto store = open_sqlite(next_, {}, {.as_recorded = true, .restored = true});
+    if (!store) return refused(store.error().detail);
+    const auto census = ask_and_wait(**store, Count{});
+    if (census) restored_.unknown = census->by_state[static_cast<std::size_t>(State::unknown)];
+    store->reset();
+    if (Done synced = sync_folder(next_); !synced) return synced;
+    crash_point(CrashPoint::restore_prepared);
+    return {};
+  }
+
+  /// Gives the old store a second name; its log first, because a store without its log lacks its
+  /// last commits.
+  Done keep_old() {
+    const std::string& old = restored_.old_store;
+    const std::string log = path_ + "-wal";
+    if (old.empty()) return {};
+    if (exists(log) && ::link(log.c_str(), (old + "-wal").c_str()) != 0) {
+      return failure(old + "-wal", "the old store's log cannot get this name");
+    }
+    if (::link(path_.c_str(), old.c_str()) != 0) {
+      return failure(old, "the old store cannot get this name");
+    }
+    if (Done synced = sync_folder(path_); !synced) return synced;
+    crash_point(CrashPoint::restore_old_kept);
+    return {};
+  }
+
+  /// SQLite would apply the old log to the new database, and no order of two renames avoids a moment
+  /// with one of them: so a text that no start takes for a store is at the path meanwhile.
+  Done block() {
+    std::string text = fmt::format(
+        "{}: this is no store, and no gateway starts with it. Run again: idem store restore {} "
+        "sqlite:{}\n{}{}\n",
+        blocked, order_.from, path_, restored_.old_store.empty() ? "" : "The store before it: ",
+        restored_.old_store);
+    text.resize(std::max(text.size(), blocker_bytes), '\n');
+    const std::string blocker = name_beside(path_, ".blocking-");
+    Leftover leftover(blocker);
+    const int file = ::open(blocker.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+    if (file < 0) return failure(blocker, "cannot be created");
+    const bool is_written =
+        ::write(file, text.data(), text.size()) == static_cast<ssize_t>(text.size()) &&
+        ::fsync(file) == 0;
+    ::close(file);
+    if (!is_written) return failure(blocker, "cannot be written");
+    if (::rename(blocker.c_str(), path_.c_str()) != 0) return failure(path_, "cannot be renamed");
+    leftover.let_go();
+    if (Done synced = sync_folder(path_); !synced) return synced;
+    crash_point(CrashPoint::restore_blocked);
+    return {};
+  }
+
+  Done put_in_place() {
+    for (const char* const suffix : {"-wal", "-shm", "-journal"}) {
+      const std::string name = path_ + suffix;
+      if (::unlink(name.c_str()) != 0 && errno != ENOENT) return failure(name, "cannot be deleted");
+    }
+    if (Done synced = sync_folder(path_); !synced) return synced;
+    if (::rename(next_.c_str(), path_.c_str()) != 0) return failure(path_, "cannot be renamed");
+    leftover_->let_go();
+    crash_point(CrashPoint::restore_named);
+    return sync_folder(path_);
+  }
+
+  const RestoreOrder& order_;
+  std::string path_;
+  std::string next_;
+  std::optional<OwnerLock> lock_;
+  std::optional<Leftover> leftover_;
+  Restored restored_;
+};
+
+}  // namespace
+
+std::optional<std::string> interrupted_restore_at(const std::string& path) {
+  const int file = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+  if (file < 0) return std::nullopt;
+  std::string text(blocker_bytes, '\0');
+  const ssize_t size = ::read(file, text.data(), text.size());
+  ::close(file);
+  text.resize(size > 0 ? static_cast<std::size_t>(size) : 0);
+  if (!text.starts_with(blocked)) return std::nullopt;
+  return text.substr(0, text.find('\n'));
+}
+
+std::expected<Restored, StoreFileError> restore_file(const RestoreOrder& order) {
+  return Restoring(order, real_path(order.path)).restore();
+}
+
+}  // namespace idem::sqlite
