@@ -14,6 +14,7 @@
 #include "cli/commands/shadow_command.hpp"
 #include "cli/commands/status_command.hpp"
 #include "cli/commands/store_command.hpp"
+#include "cli/doctor/doctor_command.hpp"
 #include "cli/reconcile/reconcile_command.hpp"
 
 #include <cstdio>
@@ -65,6 +66,7 @@ int run(int argc, char** argv) {
       "worker", "Sweep, reap, reconcile and deliver messages for a store, without a gateway");
   const SettingsSource worker_settings(*worker_command, Purpose::worker);
   const ConfigCommand config_command(app);
+  const DoctorCommand doctor(app);
   KeysCommand keys(app);
   OutboxCommand outbox(app);
   DlqCommand dlq(app);
@@ -112,6 +114,7 @@ int run(int argc, char** argv) {
   if (audit.parsed()) return audit.run();
   if (store.parsed()) return store.run();
   if (init.parsed()) return init.run();
+  if (doctor.parsed()) return doctor.run();
   if (completion.parsed()) return completion.run();
   if (man.parsed()) return man.run();
   if (worker_command->parsed()) return run_worker(worker_settings);

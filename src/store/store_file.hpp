@@ -63,6 +63,8 @@ struct StoreFileKind {
   /// Reads all of it, beside a process that has it open or not, and changes nothing.
   std::expected<StoreFileReport, StoreFileError> (*check)(const std::string& path,
                                                           const StoreFileProgress& progress);
+  /// Reads likewise what it is, and none of its records: id, bytes and nothing else.
+  std::expected<StoreFileReport, StoreFileError> (*look)(const std::string& path);
   /// Copies it likewise to `to`, which must not exist: the copy is durable and checked before it
   /// has that name. A process that ends in between leaves a file of another name.
   std::expected<StoreFileReport, StoreFileError> (*backup)(const std::string& path,
@@ -70,7 +72,7 @@ struct StoreFileKind {
                                                            const StoreFileProgress& progress);
   /// Makes a store of a backup. What was not settled in the backup becomes unknown, because it may
   /// have run since (docs/operations.md). Wherever it ends, the path has the old store, the new
-  /// one, or a text that no start takes for a store.
+  /// one, or a link to nothing that no start takes for a store.
   std::expected<Restored, StoreFileError> (*restore)(const RestoreOrder& order);
 };
 

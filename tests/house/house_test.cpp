@@ -83,7 +83,10 @@ const std::map<std::string, std::vector<std::string>> allowed{
     {"src/library", {"idem/", "core/", "store/", "metrics/", "workers/", "library/"}},
     {"src/cli",
      {"idem/", "admin/login/login_settings.hpp", "gateway/settings.hpp", "metrics/", "workers/",
-      "cli/commands/", "cli/commands.hpp", "cli/reconcile/"}},
+      "cli/commands/", "cli/commands.hpp", "cli/doctor/", "cli/reconcile/"}},
+    {"src/cli/doctor",
+     {"idem/", "core/", "http/", "json/", "store/", "webhook/", "cli/commands/tables.hpp",
+      "cli/commands.hpp", "cli/doctor/", "cli/settings/", "CLI/", "fmt/"}},
     {"src/cli/pages", {"idem/", "cli/pages/", "cli/settings/", "CLI/", "fmt/"}},
     {"src/cli/settings",
      {"idem/", "core/", "http/", "gateway/", "webhook/", "config/", "admin/login/",
@@ -115,7 +118,8 @@ bool is_standard(const std::string& name) {
       "sys/socket.h",  "sys/uio.h",      "sys/file.h",  "sys/stat.h",    "sys/mman.h",
       "sys/statvfs.h", "sys/resource.h", "sys/prctl.h", "netinet/tcp.h", "unistd.h",
       "time.h",        "fcntl.h",        "poll.h",      "pthread.h",     "malloc.h",
-      "netdb.h",       "pwd.h",          "spawn.h",     "sys/wait.h",    "arpa/inet.h"};
+      "netdb.h",       "pwd.h",          "spawn.h",     "sys/wait.h",    "arpa/inet.h",
+      "sys/statfs.h",  "sys/timex.h"};
   return system.contains(name) || name.find_first_of("/.") == std::string::npos;
 }
 

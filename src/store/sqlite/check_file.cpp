@@ -5,6 +5,7 @@
 #include "store/sqlite/meta.hpp"
 #include "store/sqlite/migrations.hpp"
 #include "store/sqlite/open_database.hpp"
+#include "store/sqlite/restore_file.hpp"
 #include "store/sqlite/snapshot.hpp"
 #include "store/sqlite/tolerant_rows.hpp"
 
@@ -28,6 +29,21 @@ std::int64_t number_of(sqlite3* db, const char* sql) {
   return text ? std::strtoll(text->c_str(), nullptr, 10) : 0;
 }
 
+std::uint64_t bytes_of(sqlite3* db) {
+  return static_cast<std::uint64_t>(number_of(db, "PRAGMA page_count")) *
+         static_cast<std::uint64_t>(number_of(db, "PRAGMA page_size"));
+}
+
+/// Empty: it cannot be read.
+std::string store_id_in(sqlite3* db) {
+  TolerantRows rows(db, "SELECT value FROM idem_meta WHERE name = 'store_id'");
+  StoreId id{};
+  if (!rows.step() || rows.bytes(0).size() != id.size()) return {};
+  std::ranges::transform(rows.bytes(0), id.begin(),
+                         [](char c) { return static_cast<std::uint8_t>(c); });
+  return store_id_text(id);
+}
+
 /// That it is a store of this version, before anything reads its tables.
 std::expected<void, StoreFileError> check_kind(sqlite3* db, const std::string& path) {
   if (number_of(db, "PRAGMA application_id") != application_id) {
@@ -42,6 +58,7 @@ std::expected<void, StoreFileError> check_kind(sqlite3* db, const std::string& p
       path, version, latest, version < latest ? ", or upgrade the store first (idem migrate)" : ""));
 }
 
+constexpr int links_max = 40;  // As the kernel.
 constexpr const char* structure_todo =
     "restore a backup that has no findings (idem store restore), and look at the disk";
 
@@ -77,11 +94,6 @@ void check_meta(sqlite3* db, StoreFileReport& report, Findings& findings) {
                              findings.highest_fence, high_water),
                  "nothing at once: a start goes on above both; look at the disk");
   }
-  StoreId id{};
-  if (const auto kept = meta.text("store_id"); kept && kept->size() == id.size()) {
-    std::ranges::transform(*kept, id.begin(), [](char c) { return static_cast<std::uint8_t>(c); });
-    report.store_id = store_id_text(id);
-  }
   if (const auto at = meta.integer(copied_at_name)) report.copied_at = StoreTime(Millis(*at));
 }
 
@@ -89,20 +101,43 @@ void check_meta(sqlite3* db, StoreFileReport& report, Findings& findings) {
 
 std::string real_path(const std::string& path) {
   std::error_code code;
-  const auto real = std::filesystem::canonical(path, code);
-  return code ? path : real.string();
+  std::filesystem::path real = std::filesystem::canonical(path, code);
+  if (!code) return real.string();
+  // A link may lead to where an interrupted restore has left its own.
+  real = path;
+  for (int links = 0; links < links_max && !interrupted_restore_at(real.string()); ++links) {
+    const auto target = std::filesystem::read_symlink(real, code);
+    if (code) break;
+    real = (real.parent_path() / target).lexically_normal();
+  }
+  return real.string();
 }
 
 std::expected<StoreFileReport, StoreFileError> check_database(sqlite3* db, const std::string& path,
                                                               const StoreFileProgress& progress) {
   if (auto fits = check_kind(db, path); !fits) return std::unexpected(std::move(fits.error()));
   StoreFileReport report;
-  report.bytes = static_cast<std::uint64_t>(number_of(db, "PRAGMA page_count")) *
-                 static_cast<std::uint64_t>(number_of(db, "PRAGMA page_size"));
+  report.bytes = bytes_of(db);
+  report.store_id = store_id_in(db);
   Findings findings(report);
   const bool is_sound = check_structure(db, findings);
   check_rows(db, report, findings, progress);
   if (is_sound) check_meta(db, report, findings);
+  return report;
+}
+
+std::expected<StoreFileReport, StoreFileError> look_at_file(const std::string& path) {
+  const std::string real = real_path(path);
+  StoreFileReport report;
+  auto done = with_snapshot(real, [&](Snapshot& snapshot) -> std::expected<void, StoreFileError> {
+    sqlite3* const db = snapshot.db();
+    if (auto fits = check_kind(db, real); !fits) return fits;
+    report = {};
+    report.bytes = bytes_of(db);
+    report.store_id = store_id_in(db);
+    return {};
+  });
+  if (!done) return std::unexpected(std::move(done.error()));
   return report;
 }
 

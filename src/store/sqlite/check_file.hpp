@@ -15,6 +15,9 @@ inline constexpr std::size_t findings_max = 1'000;
 std::expected<StoreFileReport, StoreFileError> check_file(const std::string& path,
                                                           const StoreFileProgress& progress);
 
+/// As StoreFileKind::look.
+std::expected<StoreFileReport, StoreFileError> look_at_file(const std::string& path);
+
 /// Checks an open database, whose file must not change meanwhile: its structure (SQLite's
 /// integrity_check), and each record, answer, request, line of evidence and line of a journal.
 /// The error: it is no store, or one of another schema.

@@ -144,6 +144,7 @@ Opening<void> Opener::prepare_file() const {
   if (!std::filesystem::is_directory(folder, code)) {
     return refused(fmt::format("{}: the directory {} does not exist", path_, folder.string()));
   }
+  if (const auto why = interrupted_restore_at(path_)) return refused(path_ + ": " + *why);
   if (const auto why = why_not_made(); why && !std::filesystem::exists(path_, code)) {
     return refused(path_ + ": " + *why);
   }
@@ -291,7 +292,6 @@ std::unexpected<StoreError> Opener::failure() const {
           fmt::format("another process owns {}: one store file serves one process at a time",
                       path_)});
     case SQLITE_NOTADB:
-      if (const auto why = interrupted_restore_at(path_)) return refused(path_ + ": " + *why);
       return refused(fmt::format("{}: is not a database", path_));
     case SQLITE_CORRUPT:
       return refused(fmt::format("{}: is corrupt: {}", path_, sqlite3_errmsg(db)));

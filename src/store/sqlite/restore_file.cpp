@@ -28,8 +28,6 @@ using Kind = StoreFileError::Kind;
 using Done = std::expected<void, StoreFileError>;
 
 constexpr std::string_view blocked = "idem store restore was interrupted here";
-/// SQLite takes a shorter file for an empty database.
-constexpr std::size_t blocker_bytes = 1'024;
 
 std::unexpected<StoreFileError> failure(const std::string& path, std::string_view doing) {
   return std::unexpected(
@@ -117,9 +115,8 @@ class Restoring {
 
   Done check_place() {
     if (is_same_file(order_.from, path_)) return refused(path_ + ": is the backup itself");
-    if (!exists(path_)) return {};
-    const bool is_store = !interrupted_restore_at(path_);
-    if (is_store && !order_.keep_old) {
+    if (!exists(path_) || interrupted_restore_at(path_)) return {};
+    if (!order_.keep_old) {
       return refused(path_ +
                      ": there is a store already; --replace moves it to another name, which it "
                      "prints");
@@ -130,7 +127,7 @@ class Restoring {
       return refused(path_ +
                      ": a process has this store open: stop the gateway, worker or service first");
     }
-    if (is_store) restored_.old_store = path_ + ".before-restore-" + utc_now();
+    restored_.old_store = path_ + ".before-restore-" + utc_now();
     return {};
   }
 
@@ -148,8 +145,23 @@ class Restoring {
     const auto census = ask_and_wait(**store, Count{});
     if (census) restored_.unknown = census->by_state[static_cast<std::size_t>(State::unknown)];
     store->reset();
+    if (Done given = give_to_owner(); !given) return given;
     if (Done synced = sync_folder(next_); !synced) return synced;
     crash_point(CrashPoint::restore_prepared);
+    return {};
+  }
+
+  /// Root restores for the user of the gateway: that of the store before it, or of its folder.
+  Done give_to_owner() const {
+    struct stat owner{};
+    const std::string folder = std::filesystem::path(path_).parent_path().string();
+    if (::geteuid() != 0) return {};
+    if (::stat(path_.c_str(), &owner) != 0 && ::stat(folder.c_str(), &owner) != 0) {
+      return failure(folder, "cannot be read");
+    }
+    if (::chown(next_.c_str(), owner.st_uid, owner.st_gid) != 0) {
+      return failure(next_, "cannot be given to the user of its folder");
+    }
     return {};
   }
 
@@ -171,23 +183,17 @@ class Restoring {
   }
 
   /// SQLite would apply the old log to the new database, and no order of two renames avoids a moment
-  /// with one of them: so a text that no start takes for a store is at the path meanwhile.
+  /// with one of them. So meanwhile a link to nothing is at the path, which no program takes for a
+  /// store: SQLite looks for a log beside its target. A file would not do: the old log may have all
+  /// pages of a store.
   Done block() {
-    std::string text = fmt::format(
-        "{}: this is no store, and no gateway starts with it. Run again: idem store restore {} "
-        "sqlite:{}\n{}{}\n",
-        blocked, order_.from, path_, restored_.old_store.empty() ? "" : "The store before it: ",
-        restored_.old_store);
-    text.resize(std::max(text.size(), blocker_bytes), '\n');
+    const std::string sentence = fmt::format(
+        "{}: run it again: idem store restore {} sqlite:{}", blocked, order_.from, path_);
     const std::string blocker = name_beside(path_, ".blocking-");
     Leftover leftover(blocker);
-    const int file = ::open(blocker.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
-    if (file < 0) return failure(blocker, "cannot be created");
-    const bool is_written =
-        ::write(file, text.data(), text.size()) == static_cast<ssize_t>(text.size()) &&
-        ::fsync(file) == 0;
-    ::close(file);
-    if (!is_written) return failure(blocker, "cannot be written");
+    if (::symlink(sentence.c_str(), blocker.c_str()) != 0) {
+      return failure(blocker, "cannot be created");
+    }
     if (::rename(blocker.c_str(), path_.c_str()) != 0) return failure(path_, "cannot be renamed");
     leftover.let_go();
     if (Done synced = sync_folder(path_); !synced) return synced;
@@ -218,14 +224,10 @@ class Restoring {
 }  // namespace
 
 std::optional<std::string> interrupted_restore_at(const std::string& path) {
-  const int file = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-  if (file < 0) return std::nullopt;
-  std::string text(blocker_bytes, '\0');
-  const ssize_t size = ::read(file, text.data(), text.size());
-  ::close(file);
-  text.resize(size > 0 ? static_cast<std::size_t>(size) : 0);
-  if (!text.starts_with(blocked)) return std::nullopt;
-  return text.substr(0, text.find('\n'));
+  std::error_code code;
+  const std::string target = std::filesystem::read_symlink(path, code).string();
+  if (code || !target.starts_with(blocked)) return std::nullopt;
+  return target;
 }
 
 std::expected<Restored, StoreFileError> restore_file(const RestoreOrder& order) {

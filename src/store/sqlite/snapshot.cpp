@@ -2,6 +2,7 @@
 
 #include "core/record/store_clock.hpp"
 #include "store/sqlite/read_only_vfs.hpp"
+#include "store/sqlite/restore_file.hpp"
 
 #include <fcntl.h>
 #include <sys/stat.h>
@@ -27,6 +28,9 @@ constexpr int snapshots_max = 4;
 }  // namespace
 
 std::expected<std::unique_ptr<Snapshot>, StoreFileError> Snapshot::open(const std::string& path) {
+  if (const auto why = interrupted_restore_at(path)) {
+    return std::unexpected(StoreFileError{Kind::refused, path + ": " + *why});
+  }
   struct stat found{};
   if (::stat(path.c_str(), &found) != 0) {
     const bool is_missing = errno == ENOENT || errno == ENOTDIR;

@@ -31,7 +31,8 @@ std::expected<OpenedStore, StoreError> migrate(const std::string& url) {
   return migrated;
 }
 
-constexpr StoreFileKind file{&sqlite::check_file, &sqlite::backup_file, &sqlite::restore_file};
+constexpr StoreFileKind file{&sqlite::check_file, &sqlite::look_at_file, &sqlite::backup_file,
+                             &sqlite::restore_file};
 
 }  // namespace
 

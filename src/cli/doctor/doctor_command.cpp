@@ -1,0 +1,162 @@
+#include "cli/doctor/doctor_command.hpp"
+
+#include "cli/commands.hpp"
+#include "cli/commands/tables.hpp"
+#include "cli/doctor/file_checks.hpp"
+#include "cli/doctor/machine_checks.hpp"
+#include "cli/doctor/network_checks.hpp"
+#include "cli/doctor/store_checks.hpp"
+#include "json/writer.hpp"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <chrono>
+#include <condition_variable>
+#include <csignal>
+#include <cstdio>
+#include <mutex>
+#include <optional>
+#include <thread>
+
+namespace idem::cli {
+namespace {
+
+using doctor::Finding;
+using doctor::Findings;
+using doctor::Probe;
+using Result = Finding::Result;
+
+// More than all waits of one probe of a service together, and than a store's start takes.
+constexpr auto probes_take = std::chrono::seconds(20);
+
+std::string_view name_of(Result result) {
+  switch (result) {
+    case Result::ok:
+      return "ok";
+    case Result::warning:
+      return "warning";
+    case Result::problem:
+      return "problem";
+    case Result::skipped:
+      return "skipped";
+  }
+  return "";
+}
+
+/// What the probes' threads share with the command. They may outlive its wait.
+struct Shared {
+  std::mutex mutex;
+  std::condition_variable changed;
+  std::vector<std::optional<Findings>> found;
+  std::size_t ended = 0;
+};
+
+/// Runs all at once. `left_behind`: one did not end in time; its thread goes on.
+Findings run_all(std::vector<Probe> probes, bool& left_behind) {
+  const auto shared = std::make_shared<Shared>();
+  shared->found.resize(probes.size());
+  for (std::size_t i = 0; i < probes.size(); ++i) {
+    std::thread([shared, i, run = probes[i].run] {
+      Findings found = run();
+      const std::lock_guard lock(shared->mutex);
+      shared->found[i] = std::move(found);
+      ++shared->ended;
+      shared->changed.notify_one();
+    }).detach();
+  }
+  std::unique_lock lock(shared->mutex);
+  left_behind = !shared->changed.wait_for(lock, probes_take,
+                                          [&] { return shared->ended == probes.size(); });
+  Findings all;
+  for (std::size_t i = 0; i < probes.size(); ++i) {
+    auto found = shared->found[i].value_or(Findings{Finding::problem(
+        probes[i].check, fmt::format("no answer within {} s", probes_take.count()),
+        "look at the network, the resolver and the service")});
+    std::ranges::move(found, std::back_inserter(all));
+  }
+  return all;
+}
+
+std::string as_json(const Findings& findings) {
+  json::Writer out;
+  out.begin_object();
+  out.name("checks");
+  out.begin_array();
+  for (const Finding& one : findings) {
+    out.begin_object();
+    out.member("check", one.check);
+    out.member("result", name_of(one.result));
+    out.member("finding", one.what);
+    out.name("do");
+    if (one.todo.empty()) {
+      out.null();
+    } else {
+      out.text(one.todo);
+    }
+    out.end_object();
+  }
+  out.end_array();
+  out.end_object();
+  return out.take() + "\n";
+}
+
+std::string as_text(const Findings& findings) {
+  std::array<std::size_t, 4> counts{};
+  std::string text;
+  for (const Finding& one : findings) {
+    ++counts[static_cast<std::size_t>(one.result)];
+    text += fmt::format("{:<8} {}: {}\n", name_of(one.result), printable(one.check),
+                        printable(one.what));
+    if (!one.todo.empty()) text += fmt::format("         do: {}\n", printable(one.todo));
+  }
+  const auto count = [&](Result result) { return counts[static_cast<std::size_t>(result)]; };
+  return text + fmt::format("{} problems, {} warnings, {} ok\n", count(Result::problem),
+                            count(Result::warning), count(Result::ok));
+}
+
+}  // namespace
+
+DoctorCommand::DoctorCommand(CLI::App& app)
+    : command_(*app.add_subcommand(
+          "doctor", "Look at store, clock, disks, limits, upstream, providers and certificates, and "
+                    "say what to do; changes nothing")),
+      settings_(command_) {
+  command_.add_flag("--json", json_, "print the findings as JSON");
+  command_
+      .add_option("--role", role_,
+                  "whose settings: gateway or worker; by default, which of them they look like")
+      ->check(CLI::IsMember({"guessed", "gateway", "worker"}));
+}
+
+int DoctorCommand::run() const {
+  std::signal(SIGPIPE, SIG_IGN);
+  const bool is_worker = role_ == "worker" || (role_ == "guessed" && settings_.guessed_purpose() ==
+                                                                         Purpose::worker);
+  const auto read = settings_.read_for(is_worker ? Purpose::worker : Purpose::gateway);
+  if (!read) return settings_.refuse("doctor", read.error());
+  Findings findings;
+  for (const auto& warning : read->warnings) {
+    findings.push_back(Finding::warning("settings", warning, "correct the setting"));
+  }
+  std::vector<Probe> probes{doctor::store_probe(read->options)};
+  std::ranges::move(doctor::service_probes(*read), std::back_inserter(probes));
+  bool left_behind = false;
+  std::ranges::move(run_all(std::move(probes), left_behind), std::back_inserter(findings));
+  std::ranges::move(doctor::check_machine(read->options), std::back_inserter(findings));
+  std::ranges::move(doctor::check_listeners(read->options), std::back_inserter(findings));
+  std::ranges::move(doctor::check_files(*read), std::back_inserter(findings));
+  const std::string text = json_ ? as_json(findings) : as_text(findings);
+  std::fwrite(text.data(), 1, text.size(), stdout);
+  const bool is_fine = std::ranges::none_of(
+      findings, [](const Finding& one) { return one.result == Result::problem; });
+  const int code = is_fine ? done : failed;
+  if (!left_behind) return code;
+  // A thread still waits for its answer, and must not meet the end of what it uses.
+  std::fflush(stdout);
+  ::_exit(code);
+}
+
+}  // namespace idem::cli

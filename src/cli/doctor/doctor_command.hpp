@@ -1,0 +1,27 @@
+#pragma once
+
+#include "cli/doctor/finding.hpp"
+#include "cli/settings/settings_source.hpp"
+
+#include <CLI/CLI.hpp>
+
+namespace idem::cli {
+
+/// `idem doctor`: looks at everything that a gateway or worker with these settings needs, and says
+/// of each what is wrong and what to do. It changes nothing.
+class DoctorCommand {
+ public:
+  explicit DoctorCommand(CLI::App& app);
+
+  bool parsed() const { return command_.parsed(); }
+  /// 0: no problem; 1: there is one; 2: the settings are wrong.
+  int run() const;
+
+ private:
+  CLI::App& command_;
+  SettingsSource settings_;
+  std::string role_ = "guessed";
+  bool json_ = false;
+};
+
+}  // namespace idem::cli

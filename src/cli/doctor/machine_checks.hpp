@@ -1,0 +1,40 @@
+#pragma once
+
+#include "cli/commands.hpp"
+#include "cli/doctor/finding.hpp"
+
+#include <chrono>
+#include <cstdint>
+#include <optional>
+
+/// What the machine gives a gateway: its clock, disks and limits.
+namespace idem::cli::doctor {
+
+/// `ahead`: how far this machine's clock is before the store server's; none: there is none.
+Finding judge_clock(bool is_synchronised, std::optional<Millis> ahead);
+/// Asks the kernel (adjtimex).
+bool is_clock_synchronised();
+
+struct DiskFacts {
+  std::uint64_t free_bytes = 0;
+  std::uint64_t free_files = 0;
+  bool counts_files = true;  ///< False: the file system makes them as they are needed.
+  bool is_read_only = false;
+  std::uint64_t kind = 0;  ///< As statfs(2) names it.
+};
+/// None: the folder cannot be asked about.
+std::optional<DiskFacts> disk_facts_of(const std::string& folder);
+/// `check` names the folder. `holds_store`: an embedded store lies there.
+Findings judge_disk(const std::string& check, const DiskFacts& facts, bool holds_store);
+
+struct Limits {
+  std::uint64_t files = 0;       ///< Descriptors, the hard limit: a gateway raises the soft one.
+  std::uint64_t file_bytes = 0;  ///< RLIMIT_FSIZE.
+};
+Limits limits_of_this_process();
+Findings judge_limits(const Limits& limits, const GatewayOptions& options);
+
+/// All of them but the clock of a store.
+Findings check_machine(const GatewayOptions& options);
+
+}  // namespace idem::cli::doctor

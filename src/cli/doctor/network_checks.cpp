@@ -1,0 +1,257 @@
+#include "cli/doctor/network_checks.hpp"
+
+#include "cli/doctor/file_checks.hpp"
+#include "cli/settings/addresses.hpp"
+#include "http/server.hpp"
+#include "webhook/fetch.hpp"
+
+#include <fmt/format.h>
+#include <netdb.h>
+#include <poll.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+#include <memory>
+
+namespace idem::cli::doctor {
+namespace {
+
+using http::HostPort;
+
+constexpr Millis connect_timeout = std::chrono::seconds(3);
+constexpr Millis handshake_timeout = std::chrono::seconds(5);
+
+class Socket {
+ public:
+  Socket() = default;
+  explicit Socket(int fd) : fd_(fd) {}
+  ~Socket() {
+    if (fd_ >= 0) ::close(fd_);
+  }
+  Socket(Socket&& other) noexcept : fd_(std::exchange(other.fd_, -1)) {}
+  Socket& operator=(Socket&& other) noexcept {
+    std::swap(fd_, other.fd_);
+    return *this;
+  }
+  int get() const { return fd_; }
+
+ private:
+  int fd_ = -1;
+};
+
+using Addresses = std::unique_ptr<addrinfo, decltype(&::freeaddrinfo)>;
+
+std::expected<Addresses, std::string> resolve(const HostPort& to, int flags) {
+  addrinfo wanted{};
+  wanted.ai_socktype = SOCK_STREAM;
+  wanted.ai_flags = flags;
+  addrinfo* found = nullptr;
+  const int code = ::getaddrinfo(to.host.c_str(), to.port.c_str(), &wanted, &found);
+  if (code != 0) return std::unexpected(std::string(::gai_strerror(code)));
+  return Addresses(found, &::freeaddrinfo);
+}
+
+/// Error: a part of a sentence.
+std::expected<Socket, std::string> connect_to(const addrinfo& address) {
+  Socket socket(::socket(address.ai_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
+  if (::connect(socket.get(), address.ai_addr, address.ai_addrlen) == 0) return socket;
+  if (errno != EINPROGRESS) return std::unexpected(std::string(std::strerror(errno)));
+  pollfd one{};
+  one.fd = socket.get();
+  one.events = POLLOUT;
+  if (::poll(&one, 1, static_cast<int>(connect_timeout.count())) != 1) {
+    return std::unexpected(fmt::format("no connection within {} ms", connect_timeout.count()));
+  }
+  int error = 0;
+  socklen_t size = sizeof error;
+  ::getsockopt(socket.get(), SOL_SOCKET, SO_ERROR, &error, &size);
+  if (error != 0) return std::unexpected(std::string(std::strerror(error)));
+  return socket;
+}
+
+struct Service {
+  std::string check;
+  HostPort at;
+  bool tls = false;
+  std::shared_ptr<const http::TlsContext> context{};  ///< Null: made of `ca`.
+  std::string ca{};
+};
+
+Findings probe_tls(const Service& service, const Socket& socket) {
+  auto context = service.context;
+  if (!context) {
+    auto made = http::TlsContext::for_client({.ca = service.ca});
+    if (!made) {
+      return {Finding::problem(service.check, made.error(), "correct the path of its CA")};
+    }
+    context = std::move(*made);
+  }
+  const auto probe = http::probe_tls(*context, socket.get(), service.at.host, handshake_timeout);
+  const std::string place = service.at.host + ":" + service.at.port;
+  Findings found;
+  if (!probe.why_not.empty()) {
+    found.push_back(Finding::problem(
+        service.check, fmt::format("{} answers, and TLS fails: {}", place, probe.why_not),
+        probe.peer ? "its owner has to renew the certificate, or `ca` has to name its authority"
+                   : "look whether it serves TLS there; write http:// if it does not"));
+  } else {
+    found.push_back(Finding::ok(service.check, place + " answers, with TLS"));
+  }
+  if (probe.peer) {
+    found.push_back(judge_certificate(service.check + " certificate", *probe.peer, now(),
+                                      "its owner has to renew it"));
+  }
+  return found;
+}
+
+Findings probe(const Service& service) {
+  const std::string place = service.at.host + ":" + service.at.port;
+  const auto addresses = resolve(service.at, 0);
+  if (!addresses) {
+    return {Finding::problem(service.check,
+                             service.at.host + " has no address: " + addresses.error(),
+                             "correct the name, or this machine's resolver (/etc/resolv.conf)")};
+  }
+  std::string why;
+  for (const addrinfo* at = addresses->get(); at != nullptr; at = at->ai_next) {
+    const auto socket = connect_to(*at);
+    if (!socket) {
+      why = socket.error();
+      continue;
+    }
+    if (!service.tls) return {Finding::ok(service.check, place + " answers")};
+    return probe_tls(service, *socket);
+  }
+  return {Finding::problem(service.check, fmt::format("{} cannot be reached: {}", place, why),
+                           "start it, correct the address, or open the firewall")};
+}
+
+/// Of an http or https URL, whose path may have placeholders. None: it is none.
+std::optional<Service> service_at(std::string check, const std::string& url,
+                                  const std::string& ca) {
+  const auto scheme = url.find("://");
+  if (scheme == url.npos) return std::nullopt;
+  const auto host = fetch_host_of(url.substr(0, url.find_first_of("/?", scheme + 3)) + "/");
+  if (!host) return std::nullopt;
+  const auto at = http::parse_host_port(*host);
+  if (!at) return std::nullopt;
+  return Service{std::move(check), *at, url.starts_with("https:"), nullptr, ca};
+}
+
+Finding in_use(const std::string& check, const std::string& address, const HostPort& at) {
+  const std::string url = "http://" + address + "/.well-known/idempotency";
+  const auto host = fetch_host_of(url);
+  auto answer = Fetcher().fetch({.url = url,
+                                 .timeout = connect_timeout,
+                                 .allowed_hosts = {host.value_or(at.host)}});
+  const bool is_gateway = answer && answer->status == 200 &&
+                          answer->body.contains("Idempotency-Key");
+  if (is_gateway) return Finding::ok(check, "a gateway listens on " + address);
+  return Finding::warning(
+      check, address + " is in use, and what listens there does not answer as this gateway would",
+      "if it is no gateway with these settings, end that process or write another port");
+}
+
+/// Binds as a gateway would, and closes.
+Finding check_listener(const std::string& check, const std::string& address) {
+  const auto at = http::parse_host_port(address);
+  if (!at) return Finding::skipped(check, address + " is no HOST:PORT");
+  const auto addresses = resolve(*at, AI_PASSIVE | AI_ADDRCONFIG);
+  if (!addresses) {
+    return Finding::problem(check, at->host + " has no address: " + addresses.error(),
+                            "write an address of this machine");
+  }
+  const addrinfo& first = **addresses;
+  const Socket socket(::socket(first.ai_family, SOCK_STREAM | SOCK_CLOEXEC, 0));
+  const int on = 1;
+  ::setsockopt(socket.get(), SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
+  const bool is_free = ::bind(socket.get(), first.ai_addr, first.ai_addrlen) == 0 &&
+                       ::listen(socket.get(), 1) == 0;
+  if (is_free) return Finding::ok(check, address + " is free");
+  switch (errno) {
+    case EADDRINUSE:
+      return in_use(check, address, *at);
+    case EACCES:
+      return Finding::problem(check, "this user may not listen on " + address,
+                              "write a port from 1024 on, or let systemd pass the socket");
+    case EADDRNOTAVAIL:
+      return Finding::problem(check, "no interface of this machine has the address of " + address,
+                              "write an address of this machine, or 0.0.0.0 for all");
+    default:
+      return Finding::problem(check, address + " cannot be listened on: " + std::strerror(errno),
+                              "write another address");
+  }
+}
+
+Finding check_exposure(const GatewayOptions& options) {
+  const bool has_tls = !options.admin_tls.certificate.empty();
+  if (is_loopback(options.admin)) {
+    return Finding::ok("admin exposure", "only this machine reaches the admin listener");
+  }
+  if (has_tls) {
+    return Finding::ok("admin exposure", "other machines reach the admin listener, over TLS");
+  }
+  return Finding::warning("admin exposure",
+                          "other machines reach the admin listener without TLS: who listens on the "
+                          "way learns the tokens of operators",
+                          "listen on 127.0.0.1, or give the admin listener a certificate");
+}
+
+}  // namespace
+
+Findings check_listeners(const GatewayOptions& options) {
+  Findings found;
+  if (!options.listen.empty()) found.push_back(check_listener("listener", options.listen));
+  if (options.admin.empty()) {
+    found.push_back(Finding::warning(
+        "admin listener", "there is none: idem status, idem keys and /metrics cannot ask",
+        "set admin to 127.0.0.1:9901"));
+    return found;
+  }
+  Finding admin = check_listener("admin listener", options.admin);
+  // It has no policy document; whether it answers is the business of idem status.
+  if (admin.result == Finding::Result::warning) {
+    admin = Finding::ok("admin listener", options.admin + " is in use; idem status asks it");
+  }
+  found.push_back(std::move(admin));
+  found.push_back(check_exposure(options));
+  return found;
+}
+
+std::vector<Probe> service_probes(const ReadSettings& read) {
+  const auto& settings = read.options.settings;
+  std::vector<Probe> probes;
+  const auto add = [&](std::optional<Service> service, std::string check) {
+    if (!service) {
+      probes.push_back({check, [check] {
+                          return Findings{Finding::skipped(check, "it has no address to ask")};
+                        }});
+      return;
+    }
+    probes.push_back({check, [service = std::move(*service)] { return probe(service); }});
+  };
+  if (!settings.upstream.endpoint.host.empty()) {
+    add(Service{"upstream", settings.upstream.endpoint, settings.upstream.tls,
+                settings.upstream_tls},
+        "upstream");
+  }
+  if (settings.authorize) {
+    add(Service{"authoriser", settings.authorize->address.endpoint,
+                settings.authorize->address.tls, settings.authorize->tls},
+        "authoriser");
+  }
+  Complaints ignored;
+  for (const auto& one : read_providers(read.given.providers, ignored)) {
+    const std::string check = "provider " + one.name.text;
+    add(service_at(check, one.url.text, one.ca.text), check);
+  }
+  for (const auto& one : read_destinations(read.given.destinations, ignored)) {
+    const std::string check = "destination " + one.name.text;
+    add(service_at(check, one.url.text, one.ca.text), check);
+  }
+  return probes;
+}
+
+}  // namespace idem::cli::doctor

@@ -1,0 +1,155 @@
+#include "cli/doctor/store_checks.hpp"
+
+#include "cli/doctor/machine_checks.hpp"
+#include "core/record/store_clock.hpp"
+#include "store/known_kinds.hpp"
+
+#include <idem/open_store.hpp>
+#include <idem/store_wait.hpp>
+
+#include <fmt/format.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <filesystem>
+#include <mutex>
+
+namespace idem::cli::doctor {
+namespace {
+
+constexpr const char* check = "store";
+
+Findings look_at_mode(const std::string& path) {
+  struct stat state{};
+  if (::stat(path.c_str(), &state) != 0) return {};
+  if ((state.st_mode & (S_IRWXG | S_IRWXO)) != 0) {
+    return {Finding::problem(
+        "store file",
+        fmt::format("the mode of {} is {:04o}: other users can read the secret that names the "
+                    "records, and the answers",
+                    path, state.st_mode & 07777),
+        "chmod 0600 " + path)};
+  }
+  if (::access(path.c_str(), R_OK | W_OK) != 0) {
+    return {Finding::problem("store file", "this user cannot write " + path,
+                             "run idem doctor as the gateway's user; if this is that user, give it "
+                             "the file (chown)")};
+  }
+  return {Finding::ok("store file", "only its owner reads and writes it")};
+}
+
+/// Its clock is this machine's.
+Findings look_at_file(const StoreFileKind& kind, const std::string& path,
+                      const std::string& wanted_id) {
+  Findings found{judge_clock(is_clock_synchronised(), std::nullopt)};
+  const auto report = kind.look(path);
+  if (!report && report.error().kind == StoreFileError::Kind::not_found) {
+    found.push_back(wanted_id.empty()
+                        ? Finding::warning(check,
+                                           path + " is not there: a start makes a new store, which "
+                                                  "knows no earlier key",
+                                           "if you expect records, write the path of their store")
+                        : Finding::problem(check, path + " is not there, and store_id wants one",
+                                           "write the path of that store, or restore a backup"));
+    return found;
+  }
+  if (!report) {
+    found.push_back(Finding::problem(check, report.error().why,
+                                     "idem store check looks at all of it; idem store restore "
+                                     "makes a store of a backup"));
+    return found;
+  }
+  if (!wanted_id.empty() && wanted_id != report->store_id) {
+    found.push_back(Finding::problem(
+        check, fmt::format("{} is the store {}, and store_id wants {}", path, report->store_id,
+                           wanted_id),
+        "write the path of that store"));
+  } else {
+    found.push_back(Finding::ok(check, fmt::format("{} is store {}, {} bytes", path,
+                                                   report->store_id, report->bytes)));
+  }
+  auto mode = look_at_mode(path);
+  found.insert(found.end(), mode.begin(), mode.end());
+  return found;
+}
+
+/// What a store says while it is open, from any thread.
+class Warnings {
+ public:
+  void add(const std::string& text) {
+    const std::lock_guard lock(mutex_);
+    all_.push_back(text);
+  }
+  std::vector<std::string> all() {
+    const std::lock_guard lock(mutex_);
+    return all_;
+  }
+
+ private:
+  std::mutex mutex_;
+  std::vector<std::string> all_;
+};
+
+Findings ask_server(const GatewayOptions& options) {
+  const IdentitySettings identity{.key_scope = std::string(name_of(options.settings.key_scope)),
+                                  .scope_source = options.settings.scope.text,
+                                  .secrets = options.secrets};
+  const auto warnings = std::make_shared<Warnings>();
+  const auto store =
+      open_store(options.store, identity,
+                 {.migrate = false,
+                  .warn = [warnings](const std::string& text) { warnings->add(text); },
+                  .which = {.id = options.store_id, .make = false},
+                  .opened = [](const OpenedStore&) {},
+                  .encryption = options.encryption});
+  Findings found;
+  if (!store) {
+    found.push_back(Finding::problem(check, store.error(),
+                                     "do what the sentence says; docs/stores.md has the settings "
+                                     "that each server needs"));
+    found.push_back(judge_clock(is_clock_synchronised(), std::nullopt));
+    return found;
+  }
+  const Millis before = wall_time().time_since_epoch();
+  const auto census = ask_and_wait(**store, Count{});
+  const Millis after = wall_time().time_since_epoch();
+  if (!census) {
+    found.push_back(Finding::problem(check, census.error().detail,
+                                     "look at the server and its log"));
+    return found;
+  }
+  found.push_back(Finding::ok(check, shown_store_url(options.store) + " answers, and its settings "
+                                                                      "are those it needs"));
+  for (const std::string& text : warnings->all()) {
+    found.push_back(Finding::warning("store settings", text,
+                                     "change the server's setting; docs/stores.md says what each "
+                                     "one may lose"));
+  }
+  // What the answer took is no difference of the clocks.
+  const Millis there = census->now.time_since_epoch();
+  const Millis ahead = there < before ? before - there : there > after ? after - there : Millis(0);
+  found.push_back(judge_clock(is_clock_synchronised(), ahead));
+  return found;
+}
+
+}  // namespace
+
+Probe store_probe(const GatewayOptions& options) {
+  return {check, [&options]() -> Findings {
+            if (options.store == "memory:") {
+              return {Finding::warning(check, "memory: keeps nothing: after a restart every key "
+                                              "runs again",
+                                       "use sqlite:PATH or a server"),
+                      judge_clock(is_clock_synchronised(), std::nullopt)};
+            }
+            const KnownKind* const kind = known_kind_of(options.store);
+            if (kind == nullptr || kind->linked == nullptr || kind->linked->file == nullptr) {
+              return ask_server(options);
+            }
+            return look_at_file(*kind->linked->file,
+                                options.store.substr(kind->schemes.front().size()),
+                                options.store_id);
+          }};
+}
+
+}  // namespace idem::cli::doctor

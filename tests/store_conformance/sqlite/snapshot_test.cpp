@@ -1,0 +1,104 @@
+#include "store/sqlite/check_file.hpp"
+#include "store/sqlite/log_lock.hpp"
+#include "store/sqlite/snapshot.hpp"
+#include "store/sqlite/sqlite_store.hpp"
+#include "store_conformance/harness.hpp"
+
+#include <filesystem>
+
+/// A file is read beside its owner, who keeps committing: as of one moment, or not at all.
+namespace idem::test {
+namespace {
+
+class SqliteSnapshot : public testing::Test {
+ protected:
+  void SetUp() override {
+    auto opened = open_sqlite(path(), test_settings(), {.host = clock_.host()});
+    ASSERT_TRUE(opened) << opened.error().detail;
+    store_ = std::move(*opened);
+  }
+  std::string path() const { return folder_.file("idem.db"); }
+
+  void complete(int count, std::size_t body_bytes = 1) {
+    for (int i = 0; i < count; ++i) {
+      const auto outcome = ask_and_wait(*store_, a_reserve(++number_));
+      ASSERT_TRUE(outcome && is<Execute>(*outcome));
+      StoredResponse response{.status = 201, .headers = {}, .body = std::string(body_bytes, 'b')};
+      const auto done =
+          ask_and_wait(*store_, a_complete(std::get<Execute>(*outcome), std::move(response)));
+      ASSERT_TRUE(done);
+    }
+  }
+  /// More than limits::sqlite_wal_pages_max.
+  void fill_log() { complete(60, 640UL * 1024); }
+  static std::string records(sqlite::Snapshot& snapshot) {
+    return sqlite::text_value(snapshot.db(), "SELECT count(*) FROM idem_slots").value_or("none");
+  }
+  std::uintmax_t database_bytes() const { return std::filesystem::file_size(path()); }
+
+  TempFolder folder_;
+  TestClock clock_;
+  std::unique_ptr<Store> store_;
+  int number_ = 0;
+};
+
+TEST_F(SqliteSnapshot, the_owner_commits_and_does_not_write_back_while_it_is_read) {
+  complete(3);
+  auto snapshot = sqlite::Snapshot::open(path());
+  ASSERT_TRUE(snapshot) << snapshot.error().why;
+  const auto before = database_bytes();
+  fill_log();
+  EXPECT_EQ(records(**snapshot), "3");
+  EXPECT_TRUE((*snapshot)->is_sound());
+  EXPECT_EQ(database_bytes(), before);
+  snapshot->reset();
+  complete(1);
+  EXPECT_GT(database_bytes(), before) << "written back after the reader had gone";
+}
+
+TEST_F(SqliteSnapshot, one_that_met_the_new_beginning_of_the_log_is_read_again) {
+  fill_log();  // The last commit wrote all of it back: the next one begins the log anew.
+  int reads = 0;
+  const auto done = sqlite::with_snapshot(
+      path(), [&](sqlite::Snapshot& snapshot) -> std::expected<void, StoreFileError> {
+        if (++reads == 1) {
+          complete(1);
+          EXPECT_FALSE(snapshot.is_sound());
+          return {};
+        }
+        complete(1);
+        EXPECT_EQ(records(snapshot), std::to_string(number_ - 1));
+        return {};
+      });
+  EXPECT_TRUE(done) << done.error().why;
+  EXPECT_EQ(reads, 2);
+}
+
+TEST_F(SqliteSnapshot, one_whose_owner_ends_is_read_again) {
+  complete(2);
+  int reads = 0;
+  const auto done = sqlite::with_snapshot(
+      path(), [&](sqlite::Snapshot& snapshot) -> std::expected<void, StoreFileError> {
+        ++reads;
+        store_.reset();
+        EXPECT_EQ(records(snapshot), "2");
+        return {};
+      });
+  EXPECT_TRUE(done) << done.error().why;
+  EXPECT_EQ(reads, 2);
+}
+
+TEST_F(SqliteSnapshot, it_changes_nothing_and_leaves_no_file) {
+  complete(2);
+  store_.reset();
+  const auto before = std::filesystem::last_write_time(path());
+  const auto report = sqlite::check_file(path(), {});
+  ASSERT_TRUE(report) << report.error().why;
+  EXPECT_EQ(report->found, 0U);
+  EXPECT_EQ(report->by_state[static_cast<std::size_t>(State::completed)], 2U);
+  EXPECT_EQ(std::filesystem::last_write_time(path()), before);
+  EXPECT_FALSE(std::filesystem::exists(path() + "-wal"));
+}
+
+}  // namespace
+}  // namespace idem::test
