@@ -84,10 +84,10 @@ TEST(Doctor, a_certificate_is_judged_by_its_dates) {
          "until 2026-12-26 for api.example, 192.0.2.1", "");
   expect(judge_certificate("c", from(-1, 29), now, "renew"), Result::warning,
          "ends on 2026-12-25, in 29 days", "renew");
-  expect(judge_certificate("c", from(-9, -1), now, "renew"), Result::problem,
-         "ended on 2026-11-25", "renew");
-  expect(judge_certificate("c", from(1, 9), now, "renew"), Result::problem,
-         "valid from 2026-11-27", "clock");
+  expect(judge_certificate("c", from(-9, -1), now, "renew"), Result::problem, "ended on 2026-11-25",
+         "renew");
+  expect(judge_certificate("c", from(1, 9), now, "renew"), Result::problem, "valid from 2026-11-27",
+         "clock");
 }
 
 }  // namespace

@@ -89,7 +89,8 @@ void print_counts(const Counts& counts) {
 }  // namespace
 
 StoreCommand::StoreCommand(CLI::App& app)
-    : OperatorCommand(app, "store", "Back up, check and restore an embedded store; work on what lies in that "
+    : OperatorCommand(app, "store",
+                      "Back up, check and restore an embedded store; work on what lies in that "
                       "of a running gateway"),
       rekey_(declare("rekey",
                      "Bring every record under the newest of encryption.secret_files, while "

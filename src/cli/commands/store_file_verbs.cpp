@@ -175,7 +175,8 @@ void print_what_a_restore_means(const Restored& restored) {
   const std::string when =
       from.copied_at ? to_rfc3339(*from.copied_at) : std::string("the moment of the backup");
   std::printf(
-      "restored the state of %s: %llu records, of which %llu are unknown now (%llu were in_progress "
+      "restored the state of %s: %llu records, of which %llu are unknown now (%llu were "
+      "in_progress "
       "there, %llu pending, %llu failed_retryable)\n",
       when.c_str(), static_cast<unsigned long long>(records_of(from)),
       static_cast<unsigned long long>(restored.unknown),
@@ -184,7 +185,8 @@ void print_what_a_restore_means(const Restored& restored) {
       static_cast<unsigned long long>(count_of(from, State::failed_retryable)));
   if (!restored.old_store.empty()) std::printf("old store %s\n", restored.old_store.c_str());
   std::printf(
-      "This store knows no key that came after %s: a retry of such a request would be done a second "
+      "This store knows no key that came after %s: a retry of such a request would be done a "
+      "second "
       "time. Before you start a gateway for clients, read the section on backup and restore of "
       "docs/operations.md. Settle the unknown ones: idem keys list --state unknown.\n",
       when.c_str());

@@ -68,13 +68,13 @@ Findings run_all(std::vector<Probe> probes, bool& left_behind) {
     }).detach();
   }
   std::unique_lock lock(shared->mutex);
-  left_behind = !shared->changed.wait_for(lock, probes_take,
-                                          [&] { return shared->ended == probes.size(); });
+  left_behind =
+      !shared->changed.wait_for(lock, probes_take, [&] { return shared->ended == probes.size(); });
   Findings all;
   for (std::size_t i = 0; i < probes.size(); ++i) {
-    auto found = shared->found[i].value_or(Findings{Finding::problem(
-        probes[i].check, fmt::format("no answer within {} s", probes_take.count()),
-        "look at the network, the resolver and the service")});
+    auto found = shared->found[i].value_or(Findings{
+        Finding::problem(probes[i].check, fmt::format("no answer within {} s", probes_take.count()),
+                         "look at the network, the resolver and the service")});
     std::ranges::move(found, std::back_inserter(all));
   }
   return all;
@@ -121,8 +121,9 @@ std::string as_text(const Findings& findings) {
 
 DoctorCommand::DoctorCommand(CLI::App& app)
     : command_(*app.add_subcommand(
-          "doctor", "Look at store, clock, disks, limits, upstream, providers and certificates, and "
-                    "say what to do; changes nothing")),
+          "doctor",
+          "Look at store, clock, disks, limits, upstream, providers and certificates, and "
+          "say what to do; changes nothing")),
       settings_(command_) {
   command_.add_flag("--json", json_, "print the findings as JSON");
   command_
@@ -133,9 +134,10 @@ DoctorCommand::DoctorCommand(CLI::App& app)
 
 int DoctorCommand::run() const {
   std::signal(SIGPIPE, SIG_IGN);
-  const bool is_worker = role_ == "worker" || (role_ == "guessed" && settings_.guessed_purpose() ==
-                                                                         Purpose::worker);
-  const auto read = settings_.read_for(is_worker ? Purpose::worker : Purpose::gateway);
+  const bool is_worker =
+      role_ == "worker" || (role_ == "guessed" && settings_.guessed_purpose() == Purpose::worker);
+  const Purpose purpose = is_worker ? Purpose::worker : Purpose::gateway;
+  const auto read = settings_.read_for(purpose);
   if (!read) return settings_.refuse("doctor", read.error());
   Findings findings;
   for (const auto& warning : read->warnings) {
@@ -146,7 +148,7 @@ int DoctorCommand::run() const {
   bool left_behind = false;
   std::ranges::move(run_all(std::move(probes), left_behind), std::back_inserter(findings));
   std::ranges::move(doctor::check_machine(read->options), std::back_inserter(findings));
-  std::ranges::move(doctor::check_listeners(read->options), std::back_inserter(findings));
+  std::ranges::move(doctor::check_listeners(read->options, purpose), std::back_inserter(findings));
   std::ranges::move(doctor::check_files(*read), std::back_inserter(findings));
   const std::string text = json_ ? as_json(findings) : as_text(findings);
   std::fwrite(text.data(), 1, text.size(), stdout);

@@ -52,8 +52,9 @@ void check_private_file(Findings& found, const std::string& what, const std::str
   }
   if ((state.st_mode & (S_IROTH | S_IWOTH)) != 0) {
     found.push_back(Finding::problem(
-        check, fmt::format("its mode is {:04o}: every user of this machine can read or change it",
-                           state.st_mode & 07777),
+        check,
+        fmt::format("its mode is {:04o}: every user of this machine can read or change it",
+                    state.st_mode & 07777),
         "chmod o= " + file + ", and renew what is in it if others use this machine"));
     return;
   }
@@ -99,23 +100,25 @@ void check_secrets(Findings& found, const ReadSettings& read) {
   add("encryption key", read.given.encryption_secret_files);
   check_private_file(found, "key", read.given.tls_key.text);
   check_private_file(found, "key of the admin listener", read.given.admin_tls_key.text);
-  check_private_file(found, "admin tokens", read.options.login.tokens_file);
+  // The default is a place where tokens may be; without a file there are none.
+  const std::string& tokens = read.options.login.tokens_file;
+  if (read.given.admin_tokens.given || ::access(tokens.c_str(), F_OK) == 0) {
+    check_private_file(found, "admin tokens", tokens);
+  }
 }
 
 }  // namespace
 
-Moment now() {
-  return std::chrono::floor<std::chrono::seconds>(std::chrono::system_clock::now());
-}
+Moment now() { return std::chrono::floor<std::chrono::seconds>(std::chrono::system_clock::now()); }
 
 Finding judge_certificate(const std::string& check, const http::Certificate& certificate,
                           Moment now, const std::string& todo) {
   const std::int64_t at = now.time_since_epoch().count();
   const std::string ends = date_of(certificate.not_after);
   if (certificate.not_before > at) {
-    return Finding::problem(check,
-                            fmt::format("it is valid from {} on only", date_of(certificate.not_before)),
-                            "look at this machine's clock, or use the certificate before it");
+    return Finding::problem(
+        check, fmt::format("it is valid from {} on only", date_of(certificate.not_before)),
+        "look at this machine's clock, or use the certificate before it");
   }
   if (certificate.not_after <= at) {
     return Finding::problem(check, fmt::format("it ended on {}", ends), todo);

@@ -44,9 +44,10 @@ Finding judge_file_system(const std::string& check, std::uint64_t kind) {
   if (found != network.end()) {
     return Finding::problem(
         check + " file system",
-        fmt::format("it is a network file system ({}): its locks and syncs are not those of a disk, "
-                    "and a store may be opened twice or lose commits",
-                    found->name),
+        fmt::format(
+            "it is a network file system ({}): its locks and syncs are not those of a disk, "
+            "and a store may be opened twice or lose commits",
+            found->name),
         "put the store on a local disk, or use a server as the store");
   }
   if (std::ranges::find(memory_kinds, kind) != std::end(memory_kinds)) {
@@ -92,9 +93,9 @@ Finding judge_clock(bool is_synchronised, std::optional<Millis> ahead) {
                             "run an NTP client (chrony, systemd-timesyncd); in a container, on its "
                             "host");
   }
-  return Finding::ok("clock", ahead ? fmt::format("synchronised, and {} ms from the store's server",
-                                                  off.count())
-                                    : "synchronised");
+  return Finding::ok(
+      "clock", ahead ? fmt::format("synchronised, and {} ms from the store's server", off.count())
+                     : "synchronised");
 }
 
 std::optional<DiskFacts> disk_facts_of(const std::string& folder) {
@@ -119,21 +120,21 @@ Findings judge_disk(const std::string& check, const DiskFacts& facts, bool holds
     found.push_back(Finding::problem(check, "it is mounted read-only",
                                      "mount it for writing, or write another path"));
   } else if (facts.free_bytes < disk_problem) {
-    found.push_back(Finding::problem(
-        check, fmt::format("{} are free: {}", mib(facts.free_bytes), consequence),
-        "free room, or move the files to a larger disk"));
+    found.push_back(
+        Finding::problem(check, fmt::format("{} are free: {}", mib(facts.free_bytes), consequence),
+                         "free room, or move the files to a larger disk"));
   } else if (facts.free_bytes < disk_warning) {
     found.push_back(Finding::warning(
-        check, fmt::format("{} are free: when they are used up, {}", mib(facts.free_bytes),
-                           consequence),
+        check,
+        fmt::format("{} are free: when they are used up, {}", mib(facts.free_bytes), consequence),
         "free room before it is needed; a shorter retention needs less"));
   } else {
     found.push_back(Finding::ok(check, mib(facts.free_bytes) + " are free"));
   }
   if (facts.counts_files && facts.free_files < files_warning) {
-    found.push_back(Finding::warning(
-        check, fmt::format("{} more files can be made there", facts.free_files),
-        "delete small files, or make the file system anew with more inodes"));
+    found.push_back(
+        Finding::warning(check, fmt::format("{} more files can be made there", facts.free_files),
+                         "delete small files, or make the file system anew with more inodes"));
   }
   if (holds_store) found.push_back(judge_file_system(check, facts.kind));
   return found;
@@ -160,9 +161,8 @@ Findings judge_limits(const Limits& limits, const GatewayOptions& options) {
                     "limits.connections",
                     needed)));
   } else {
-    found.push_back(
-        Finding::ok("open files", fmt::format("{} are allowed, {} are needed", limits.files,
-                                              needed)));
+    found.push_back(Finding::ok(
+        "open files", fmt::format("{} are allowed, {} are needed", limits.files, needed)));
   }
   if (limits.file_bytes != RLIM_INFINITY) {
     found.push_back(Finding::problem(

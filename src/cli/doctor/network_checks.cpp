@@ -143,11 +143,10 @@ std::optional<Service> service_at(std::string check, const std::string& url,
 Finding in_use(const std::string& check, const std::string& address, const HostPort& at) {
   const std::string url = "http://" + address + "/.well-known/idempotency";
   const auto host = fetch_host_of(url);
-  auto answer = Fetcher().fetch({.url = url,
-                                 .timeout = connect_timeout,
-                                 .allowed_hosts = {host.value_or(at.host)}});
-  const bool is_gateway = answer && answer->status == 200 &&
-                          answer->body.contains("Idempotency-Key");
+  auto answer = Fetcher().fetch(
+      {.url = url, .timeout = connect_timeout, .allowed_hosts = {host.value_or(at.host)}});
+  const bool is_gateway =
+      answer && answer->status == 200 && answer->body.contains("Idempotency-Key");
   if (is_gateway) return Finding::ok(check, "a gateway listens on " + address);
   return Finding::warning(
       check, address + " is in use, and what listens there does not answer as this gateway would",
@@ -167,8 +166,8 @@ Finding check_listener(const std::string& check, const std::string& address) {
   const Socket socket(::socket(first.ai_family, SOCK_STREAM | SOCK_CLOEXEC, 0));
   const int on = 1;
   ::setsockopt(socket.get(), SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
-  const bool is_free = ::bind(socket.get(), first.ai_addr, first.ai_addrlen) == 0 &&
-                       ::listen(socket.get(), 1) == 0;
+  const bool is_free =
+      ::bind(socket.get(), first.ai_addr, first.ai_addrlen) == 0 && ::listen(socket.get(), 1) == 0;
   if (is_free) return Finding::ok(check, address + " is free");
   switch (errno) {
     case EADDRINUSE:
@@ -201,9 +200,9 @@ Finding check_exposure(const GatewayOptions& options) {
 
 }  // namespace
 
-Findings check_listeners(const GatewayOptions& options) {
+Findings check_listeners(const GatewayOptions& options, Purpose purpose) {
   Findings found;
-  if (!options.listen.empty()) found.push_back(check_listener("listener", options.listen));
+  if (purpose == Purpose::gateway) found.push_back(check_listener("listener", options.listen));
   if (options.admin.empty()) {
     found.push_back(Finding::warning(
         "admin listener", "there is none: idem status, idem keys and /metrics cannot ask",
@@ -238,8 +237,8 @@ std::vector<Probe> service_probes(const ReadSettings& read) {
         "upstream");
   }
   if (settings.authorize) {
-    add(Service{"authoriser", settings.authorize->address.endpoint,
-                settings.authorize->address.tls, settings.authorize->tls},
+    add(Service{"authoriser", settings.authorize->address.endpoint, settings.authorize->address.tls,
+                settings.authorize->tls},
         "authoriser");
   }
   Complaints ignored;

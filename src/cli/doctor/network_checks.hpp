@@ -8,7 +8,7 @@ namespace idem::cli::doctor {
 
 /// That nothing keeps a gateway from listening, or that one listens already; and who reaches the
 /// admin listener.
-Findings check_listeners(const GatewayOptions& options);
+Findings check_listeners(const GatewayOptions& options, Purpose purpose);
 
 /// One for each party that the gateway asks: resolves its name, connects, makes the handshake of
 /// TLS, and closes. It sends no request.

@@ -61,12 +61,12 @@ Findings look_at_file(const StoreFileKind& kind, const std::string& path,
   }
   if (!wanted_id.empty() && wanted_id != report->store_id) {
     found.push_back(Finding::problem(
-        check, fmt::format("{} is the store {}, and store_id wants {}", path, report->store_id,
-                           wanted_id),
+        check,
+        fmt::format("{} is the store {}, and store_id wants {}", path, report->store_id, wanted_id),
         "write the path of that store"));
   } else {
-    found.push_back(Finding::ok(check, fmt::format("{} is store {}, {} bytes", path,
-                                                   report->store_id, report->bytes)));
+    found.push_back(Finding::ok(
+        check, fmt::format("{} is store {}, {} bytes", path, report->store_id, report->bytes)));
   }
   auto mode = look_at_mode(path);
   found.insert(found.end(), mode.begin(), mode.end());
@@ -114,8 +114,8 @@ Findings ask_server(const GatewayOptions& options) {
   const auto census = ask_and_wait(**store, Count{});
   const Millis after = wall_time().time_since_epoch();
   if (!census) {
-    found.push_back(Finding::problem(check, census.error().detail,
-                                     "look at the server and its log"));
+    found.push_back(
+        Finding::problem(check, census.error().detail, "look at the server and its log"));
     return found;
   }
   found.push_back(Finding::ok(check, shown_store_url(options.store) + " answers, and its settings "
@@ -137,8 +137,9 @@ Findings ask_server(const GatewayOptions& options) {
 Probe store_probe(const GatewayOptions& options) {
   return {check, [&options]() -> Findings {
             if (options.store == "memory:") {
-              return {Finding::warning(check, "memory: keeps nothing: after a restart every key "
-                                              "runs again",
+              return {Finding::warning(check,
+                                       "memory: keeps nothing: after a restart every key "
+                                       "runs again",
                                        "use sqlite:PATH or a server"),
                       judge_clock(is_clock_synchronised(), std::nullopt)};
             }

@@ -110,9 +110,10 @@ Change sweep(Record& record, StoreTime now);
 /// provider, may still be working on what the dead process sent, and the next attempt would send it
 /// a second time.
 Change end_cut_off(Record& record, StoreTime now);
-/// For a store that a backup was restored to: what was not settled then may have run since, under an
-/// attempt that the store knows nothing of. Such a record becomes unknown, with a fence of its own
-/// unless its attempt was under way, and negative evidence from before `now` does not settle it.
+/// For a store that a backup was restored to: what was not settled then may have run since, under
+/// an attempt that the store knows nothing of. Such a record becomes unknown, with a fence of its
+/// own unless its attempt was under way, and negative evidence from before `now` does not settle
+/// it.
 Change end_restored(Record& record, StoreTime now, FenceCounter& fences);
 /// Drops the answer or the record if it is due, one step of §3's table at a time.
 Change reap(Record& record, StoreTime now);

@@ -33,14 +33,14 @@ constexpr std::array<std::string_view, 31> point_names{"parsed",
                                                        "resolve_after_commit",
                                                        "job_decided",
                                                        "job_noted",
-"backup_begun",
-"backup_copied",
-"backup_checked",
-"backup_named",
-"restore_prepared",
-"restore_old_kept",
-"restore_blocked",
-"restore_named"};
+                                                       "backup_begun",
+                                                       "backup_copied",
+                                                       "backup_checked",
+                                                       "backup_named",
+                                                       "restore_prepared",
+                                                       "restore_old_kept",
+                                                       "restore_blocked",
+                                                       "restore_named"};
 
 struct Trigger {
   CrashPoint point;

@@ -99,12 +99,11 @@ TlsProbe probe_tls(const TlsContext& context, int socket, const std::string& hos
   // The certificate is judged below, because a refused one could not be shown.
   SSL_set_verify(session.get(), SSL_VERIFY_NONE, nullptr);
   clear_tls_errors();
-  for (int result = SSL_connect(session.get()); result != 1;
-       result = SSL_connect(session.get())) {
+  for (int result = SSL_connect(session.get()); result != 1; result = SSL_connect(session.get())) {
     const int error = SSL_get_error(session.get(), result);
     const bool waits = error == SSL_ERROR_WANT_READ || error == SSL_ERROR_WANT_WRITE;
-    if (!waits) return {error == SSL_ERROR_SYSCALL ? "it closed the connection" : last_tls_error(),
-                        {}};
+    if (!waits)
+      return {error == SSL_ERROR_SYSCALL ? "it closed the connection" : last_tls_error(), {}};
     if (!wait_for(socket, error, until)) return {"no handshake in time", {}};
   }
   if (const Owned peer(SSL_get1_peer_certificate(session.get()), &X509_free); peer) {

@@ -22,7 +22,7 @@ std::expected<std::vector<Certificate>, std::string> read_certificates(const std
 
 /// How a handshake ended.
 struct TlsProbe {
-  std::string why_not;             ///< Empty: it succeeded, and the certificate is good.
+  std::string why_not;              ///< Empty: it succeeded, and the certificate is good.
   std::optional<Certificate> peer;  ///< Also where it is not good; none: there was no handshake.
 };
 

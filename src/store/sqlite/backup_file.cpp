@@ -43,9 +43,9 @@ std::expected<Connection, StoreFileError> make_database(const std::string& to) {
                       SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_EXRESCODE, nullptr);
   Connection connection(db);
   // The whole file is synced once, at the end; before that it does not count.
-  if (code != SQLITE_OK ||
-      !text_value(db, "PRAGMA synchronous=OFF; PRAGMA journal_mode=OFF;"
-                      "PRAGMA locking_mode=EXCLUSIVE")) {
+  if (code != SQLITE_OK || !text_value(db,
+                                       "PRAGMA synchronous=OFF; PRAGMA journal_mode=OFF;"
+                                       "PRAGMA locking_mode=EXCLUSIVE")) {
     return failure(to, sqlite3_errmsg(db));
   }
   return connection;

@@ -55,7 +55,8 @@ std::expected<void, StoreFileError> check_kind(sqlite3* db, const std::string& p
   return refused(fmt::format(
       "{}: has schema version {}, and this program reads version {}: use the program of its version"
       "{}",
-      path, version, latest, version < latest ? ", or upgrade the store first (idem migrate)" : ""));
+      path, version, latest,
+      version < latest ? ", or upgrade the store first (idem migrate)" : ""));
 }
 
 constexpr int links_max = 40;  // As the kernel.
@@ -79,8 +80,8 @@ bool check_structure(sqlite3* db, Findings& findings) {
   return is_sound;
 }
 
-/// Identity, fences and clock. Only where the structure is sound, because Meta ends the process at a
-/// failure.
+/// Identity, fences and clock. Only where the structure is sound, because Meta ends the process at
+/// a failure.
 void check_meta(sqlite3* db, StoreFileReport& report, Findings& findings) {
   Meta meta(db);
   if (const auto damage = meta.what_is_damaged()) {

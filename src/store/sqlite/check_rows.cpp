@@ -106,9 +106,9 @@ class Rows {
   }
 
   void settled() {
-    TolerantRows rows(
-        db_,
-        "SELECT slot, id, state, due_at, claim_at, record, answer, body FROM idem_slots NOT INDEXED");
+    TolerantRows rows(db_,
+                      "SELECT slot, id, state, due_at, claim_at, record, answer, body FROM "
+                      "idem_slots NOT INDEXED");
     while (rows.step()) {
       step();
       const auto id = id_in(rows.bytes(1));
@@ -171,8 +171,7 @@ class Rows {
     std::ranges::sort(requests_, {}, &Request::number);
     TolerantRows rows(db_, "SELECT slot, request FROM idem_requests ORDER BY slot");
     while (rows.step()) {
-      const auto at =
-          std::ranges::lower_bound(requests_, rows.integer(0), {}, &Request::number);
+      const auto at = std::ranges::lower_bound(requests_, rows.integer(0), {}, &Request::number);
       // One that no record has is dropped with the record that takes its number.
       if (at == requests_.end() || at->number != rows.integer(0)) continue;
       at->is_found = true;
@@ -194,16 +193,15 @@ class Rows {
       step();
       ++report_.evidence;
       const auto id = id_in(rows.bytes(0));
-      const EvidenceEntry entry{
-          .fence = fence_from(static_cast<std::uint64_t>(rows.integer(1))),
-          .source = std::string(rows.bytes(2)),
-          .evidence = std::string(rows.bytes(3)),
-          .reason = std::string(rows.bytes(4)),
-          .before = static_cast<State>(rows.integer(5)),
-          .after = static_cast<State>(rows.integer(6)),
-          .applied = rows.integer(7) != 0,
-          .observed_at = StoreTime(Millis(rows.integer(8))),
-          .recorded_at = StoreTime(Millis(rows.integer(9)))};
+      const EvidenceEntry entry{.fence = fence_from(static_cast<std::uint64_t>(rows.integer(1))),
+                                .source = std::string(rows.bytes(2)),
+                                .evidence = std::string(rows.bytes(3)),
+                                .reason = std::string(rows.bytes(4)),
+                                .before = static_cast<State>(rows.integer(5)),
+                                .after = static_cast<State>(rows.integer(6)),
+                                .applied = rows.integer(7) != 0,
+                                .observed_at = StoreTime(Millis(rows.integer(8))),
+                                .recorded_at = StoreTime(Millis(rows.integer(9)))};
       // Lines of older schema versions have no checksum.
       const bool is_whole =
           id && (rows.is_null(10) || rows.integer(10) == checksum_of_line(*id, entry));
@@ -232,9 +230,9 @@ class Rows {
       const std::int64_t seq = rows.integer(1);
       bytes += static_cast<std::int64_t>(rows.bytes(3).size());
       const bool follows = seq == last + 1 && rows.integer(4) == bytes;
-      const bool is_whole = rows.integer(5) == checksum_of_line(journal,
-                                                                static_cast<std::uint64_t>(seq),
-                                                                rows.integer(2), rows.bytes(3));
+      const bool is_whole =
+          rows.integer(5) == checksum_of_line(journal, static_cast<std::uint64_t>(seq),
+                                              rows.integer(2), rows.bytes(3));
       if (!follows || !is_whole) note_line(journal, seq, is_whole);
       last = seq;
       bytes = rows.integer(4);
@@ -244,13 +242,13 @@ class Rows {
 
   void note_line(const std::string& journal, std::int64_t seq, bool is_whole) {
     const bool is_audit = journal.starts_with("audit");
-    findings_.add("journal " + journal + ", line " + std::to_string(seq),
-                  is_whole ? "it does not follow from the line before"
-                           : "it does not match its checksum",
-                  is_audit ? "compare with a copy of the audit that you keep elsewhere (idem audit "
-                             "verify)"
-                           : "the order or key that it belongs to is not carried on: look for it "
-                             "with idem jobs, idem approvals and idem store rekey");
+    findings_.add(
+        "journal " + journal + ", line " + std::to_string(seq),
+        is_whole ? "it does not follow from the line before" : "it does not match its checksum",
+        is_audit ? "compare with a copy of the audit that you keep elsewhere (idem audit "
+                   "verify)"
+                 : "the order or key that it belongs to is not carried on: look for it "
+                   "with idem jobs, idem approvals and idem store rekey");
   }
 
   sqlite3* db_;

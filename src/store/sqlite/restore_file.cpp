@@ -90,7 +90,7 @@ class Restoring {
       : order_(order), path_(std::move(path)), next_(name_beside(path_, ".restoring-")) {}
 
   std::expected<Restored, StoreFileError> restore() {
-    for (Done (Restoring::*const step)() :
+    for (Done (Restoring::* const step)() :
          {&Restoring::check_backup, &Restoring::check_place, &Restoring::prepare,
           &Restoring::keep_old, &Restoring::block, &Restoring::put_in_place}) {
       if (Done done = (this->*step)(); !done) return std::unexpected(std::move(done.error()));
@@ -182,13 +182,13 @@ class Restoring {
     return {};
   }
 
-  /// SQLite would apply the old log to the new database, and no order of two renames avoids a moment
-  /// with one of them. So meanwhile a link to nothing is at the path, which no program takes for a
-  /// store: SQLite looks for a log beside its target. A file would not do: the old log may have all
-  /// pages of a store.
+  /// SQLite would apply the old log to the new database, and no order of two renames avoids a
+  /// moment with one of them. So meanwhile a link to nothing is at the path, which no program takes
+  /// for a store: SQLite looks for a log beside its target. A file would not do: the old log may
+  /// have all pages of a store.
   Done block() {
-    const std::string sentence = fmt::format(
-        "{}: run it again: idem store restore {} sqlite:{}", blocked, order_.from, path_);
+    const std::string sentence = fmt::format("{}: run it again: idem store restore {} sqlite:{}",
+                                             blocked, order_.from, path_);
     const std::string blocker = name_beside(path_, ".blocking-");
     Leftover leftover(blocker);
     if (::symlink(sentence.c_str(), blocker.c_str()) != 0) {

@@ -1,6 +1,6 @@
+#include "store/sqlite/snapshot.hpp"
 #include "store/sqlite/check_file.hpp"
 #include "store/sqlite/log_lock.hpp"
-#include "store/sqlite/snapshot.hpp"
 #include "store/sqlite/sqlite_store.hpp"
 #include "store_conformance/harness.hpp"
 
