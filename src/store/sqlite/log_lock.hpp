@@ -17,7 +17,7 @@ inline constexpr int wal_pages_while_read_max = 262'144;
 /// not lock, and the kernel ends it with the process. The owner never waits for it.
 class LogLock {
  public:
-  /// The owner's. None: somebody reads. Without a log's file it is granted.
+  /// The owner's. None: a reader has it. Without a log's file it is granted.
   static std::optional<LogLock> for_writing_back(const std::string& log);
   /// A reader's. Waits while the owner writes back. Without a log's file it is granted; the error
   /// is a sentence.

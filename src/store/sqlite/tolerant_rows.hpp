@@ -36,6 +36,21 @@ class TolerantRows {
     return data != nullptr ? std::string_view(data, size) : std::string_view();
   }
 
+  /// Inserts the current row into a table of the same columns elsewhere.
+  bool copy_to(sqlite3* other, const std::string& table) {
+    const int columns = sqlite3_column_count(statement_);
+    std::string sql = "INSERT INTO " + table + " VALUES (";
+    for (int at = 0; at < columns; ++at) sql += at == 0 ? "?" : ", ?";
+    sqlite3_stmt* insert = nullptr;
+    bool done = sqlite3_prepare_v2(other, (sql + ")").c_str(), -1, &insert, nullptr) == SQLITE_OK;
+    for (int at = 0; at < columns && done; ++at) {
+      done = sqlite3_bind_value(insert, at + 1, sqlite3_column_value(statement_, at)) == SQLITE_OK;
+    }
+    done = done && sqlite3_step(insert) == SQLITE_DONE;
+    sqlite3_finalize(insert);
+    return done;
+  }
+
  private:
   void note_failure() { failure_ = sqlite3_errmsg(db_); }
 

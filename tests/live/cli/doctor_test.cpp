@@ -98,10 +98,13 @@ TEST_F(DoctorCommand, what_is_not_there_is_named) {
   fs::permissions(file("secret"), fs::perms(0600));
   const auto found = diagnose(config(
       "http://" + closed,
-      fmt::format("listen: {}\n"
-                  "providers: [{{name: bank, url: \"http://{}/charges?key={{key}}\"}}]\n"
-                  "destinations: [{{name: mail, url: \"http://{}/in\", secret_files: [{}]}}]\n",
-                  provider_.address(), closed, closed, file("secret"))));
+      fmt::format(
+          "listen: {}\n"
+          "providers: [{{name: bank, url: \"http://{}/charges?operation={{operation}}\", "
+          "found: [2xx]}}]\n"
+          "destinations: [{{name: mail, url: \"http://{}/in\", deduplicates: 1h, "
+          "secret_files: [{}]}}]\n",
+          provider_.address(), closed, closed, file("secret"))));
   expect(found, "upstream", "problem", closed + " cannot be reached: Connection refused",
          "start it");
   expect(found, "provider bank", "problem", "cannot be reached", "start it");
@@ -161,7 +164,7 @@ TEST_F(DoctorCommand, certificates_and_keys_are_read) {
   const auto strange = diagnose_tls(upstream, good, "");
   expect(strange, "upstream", "problem", "TLS fails: ", "`ca` has to name its authority");
   const auto mixed = diagnose_tls(upstream, {good.certificate, ended.key}, ca);
-  expect(mixed, "files of the settings", "problem", good.certificate, "correct the setting");
+  expect(mixed, "files of the settings", "problem", "key values mismatch", "correct the setting");
   std::ofstream(file("idem.yaml"))
       << "upstream: {url: \"https://" << provider_.address() << "\"}\nlisten: 127.0.0.1:0\n"
       << "scope: {from: \"header:X-Tenant-Id\", trust_header: true}\nstore: \"" << store()
@@ -226,11 +229,11 @@ TEST_F(DoctorCommand, the_settings_of_a_server_are_those_that_a_start_looks_at) 
   const char separator = database.uri().contains('?') ? '&' : '?';
   expect(diagnose(settings(database.uri() + separator + "options=-c%20synchronous_commit%3Doff")),
          "store", "problem", "synchronous_commit is off", "docs/stores.md");
-  const RedisServer redis;
+  const RedisServer redis("appendfsync=everysec");
   const Gateway gateway({.upstream = provider_.address(), .store_url = redis.url()});
   ASSERT_TRUE(gateway.running());
   const auto beside = diagnose(settings(redis.url()));
-  expect(beside, "store settings", "warning", "append", "docs/stores.md");
+  expect(beside, "store settings", "warning", "appendfsync is everysec", "docs/stores.md");
   EXPECT_EQ(beside.exit_code, 0) << beside.output;
 }
 

@@ -17,6 +17,7 @@ class SqliteRestored : public testing::Test {
   }
   static Execute run(Store& store, int number, bool dispatched = true) {
     Reserve verb = a_reserve(number);
+    verb.generation = store.identity().generation;
     verb.dispatched = dispatched;
     verb.lease_policy = LeasePolicy::rerun;
     const auto outcome = ask_and_wait(store, verb);
@@ -58,7 +59,9 @@ TEST_F(SqliteRestored, every_open_record_becomes_unknown_and_no_fence_comes_twic
     const Execute second = run(*store, 2);
     released = second.attempt.fence;
     ASSERT_TRUE(ask_and_wait(*store, a_release(second)));
-    ASSERT_TRUE(ask_and_wait(*store, an_accept(3)));
+    Accept stored = an_accept(3);
+    stored.as.generation = store->identity().generation;
+    ASSERT_TRUE(ask_and_wait(*store, stored));
     ASSERT_TRUE(ask_and_wait(*store, a_mark_unknown(run(*store, 4))));
     ASSERT_TRUE(ask_and_wait(*store, a_complete(run(*store, 5))));
   }
@@ -67,7 +70,9 @@ TEST_F(SqliteRestored, every_open_record_becomes_unknown_and_no_fence_comes_twic
   const auto store = open(true);
   for (const int number : {1, 2, 3, 4}) {
     EXPECT_EQ(find(*store, number).state, State::unknown) << number;
-    const auto retry = ask_and_wait(*store, a_reserve(number, 9));
+    Reserve verb = a_reserve(number, 9);
+    verb.generation = store->identity().generation;
+    const auto retry = ask_and_wait(*store, verb);
     EXPECT_TRUE(retry && is<Unknown>(*retry)) << number;
   }
   constexpr Fence gap = Fence{1} << 40;
