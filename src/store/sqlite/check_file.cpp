@@ -75,10 +75,39 @@ void check_structure(sqlite3* db, Findings& findings) {
   }
 }
 
-/// Identity, fences and clock. Only where the structure is sound, because Meta ends the process at
-/// a failure.
+/// What Meta reads, in a database in memory, because Meta ends the process at a failure: the file
+/// may be damaged, and its owner may end meanwhile. Null: it cannot be read.
+Connection copy_of_meta(sqlite3* db) {
+  sqlite3* raw = nullptr;
+  const int code = sqlite3_open_v2(":memory:", &raw, SQLITE_OPEN_READWRITE, nullptr);
+  Connection copy(raw);
+  if (code != SQLITE_OK) return nullptr;
+  struct Table {
+    std::string name;
+    std::string columns;
+  };
+  const Table tables[] = {{"idem_meta", "name, value, checksum"},
+                          {"idem_digest_secrets", "generation, id"},
+                          {"idem_route_names", "position, methods, pattern, name, formerly"}};
+  for (const auto& [table, columns] : tables) {
+    if (!text_value(raw, ("CREATE TABLE " + table + " (" + columns + ")").c_str())) return nullptr;
+    TolerantRows rows(db, ("SELECT " + columns + " FROM " + table).c_str());
+    while (rows.step()) {
+      if (!rows.copy_to(raw, table)) return nullptr;
+    }
+    if (!rows.failure().empty()) return nullptr;
+  }
+  return copy;
+}
+
+/// Identity, fences and clock.
 void check_meta(sqlite3* db, StoreFileReport& report, Findings& findings) {
-  Meta meta(db);
+  const Connection copy = copy_of_meta(db);
+  if (!copy) {
+    return findings.add("identity", std::string("it cannot be read: ") + sqlite3_errmsg(db),
+                        structure_todo);
+  }
+  Meta meta(copy.get());
   if (const auto damage = meta.what_is_damaged()) {
     findings.add("identity", *damage, structure_todo);
   }
