@@ -90,7 +90,9 @@ Connection copy_of_meta(sqlite3* db) {
                           {"idem_digest_secrets", "generation, id"},
                           {"idem_route_names", "position, methods, pattern, name, formerly"}};
   for (const auto& [table, columns] : tables) {
-    if (!text_value(raw, ("CREATE TABLE " + table + " (" + columns + ")").c_str())) return nullptr;
+    const std::string made = "CREATE TABLE " + table + " (" + columns + ", PRIMARY KEY (" +
+                             columns.substr(0, columns.find(',')) + "))";
+    if (!text_value(raw, made.c_str())) return nullptr;
     TolerantRows rows(db, ("SELECT " + columns + " FROM " + table).c_str());
     while (rows.step()) {
       if (!rows.copy_to(raw, table)) return nullptr;

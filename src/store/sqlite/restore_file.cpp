@@ -127,8 +127,18 @@ class Restoring {
       return refused(path_ +
                      ": a process has this store open: stop the gateway, worker or service first");
     }
-    restored_.old_store = path_ + ".before-restore-" + utc_now();
+    restored_.old_store = name_for_old();
     return {};
+  }
+
+  /// A restore that was killed may have left names of the same second.
+  std::string name_for_old() const {
+    const std::string first = path_ + ".before-restore-" + utc_now();
+    std::string name = first;
+    for (int next = 2; exists(name) || exists(name + "-wal"); ++next) {
+      name = fmt::format("{}-{}", first, next);
+    }
+    return name;
   }
 
   /// The new store, whole and durable, under a name that nobody opens.
