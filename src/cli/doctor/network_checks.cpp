@@ -140,21 +140,37 @@ std::optional<Service> service_at(std::string check, const std::string& url,
   return Service{std::move(check), *at, url.starts_with("https:"), nullptr, ca};
 }
 
-Finding in_use(const std::string& check, const std::string& address, const HostPort& at) {
-  const std::string url = "http://" + address + "/.well-known/idempotency";
+/// A listener of a gateway, and how it is recognised.
+struct Listener {
+  std::string check;
+  std::string address;
+  bool has_tls = false;
+  std::string path;   ///< Asked by GET, which changes nothing.
+  std::string shows;  ///< A part of the answer's body.
+};
+
+Finding in_use(const Listener& listener, const HostPort& at) {
+  const auto& [check, address, has_tls, path, shows] = listener;
+  if (has_tls) {
+    return Finding::skipped(check, address + " is in use; behind TLS it is not asked by whom");
+  }
+  const std::string url = "http://" + address + path;
   const auto host = fetch_host_of(url);
   auto answer = Fetcher().fetch(
       {.url = url, .timeout = connect_timeout, .allowed_hosts = {host.value_or(at.host)}});
-  const bool is_gateway =
-      answer && answer->status == 200 && answer->body.contains("Idempotency-Key");
+  const bool is_gateway = answer && answer->body.contains(shows);
   if (is_gateway) return Finding::ok(check, "a gateway listens on " + address);
   return Finding::warning(
       check, address + " is in use, and what listens there does not answer as this gateway would",
-      "if it is no gateway with these settings, end that process or write another port");
+      "if it is neither a gateway with these settings nor systemd's socket for it, end that "
+      "process "
+      "or write another port");
 }
 
 /// Binds as a gateway would, and closes.
-Finding check_listener(const std::string& check, const std::string& address) {
+Finding check_listener(const Listener& listener) {
+  const auto& check = listener.check;
+  const auto& address = listener.address;
   const auto at = http::parse_host_port(address);
   if (!at) return Finding::skipped(check, address + " is no HOST:PORT");
   const auto addresses = resolve(*at, AI_PASSIVE | AI_ADDRCONFIG);
@@ -171,7 +187,7 @@ Finding check_listener(const std::string& check, const std::string& address) {
   if (is_free) return Finding::ok(check, address + " is free");
   switch (errno) {
     case EADDRINUSE:
-      return in_use(check, address, *at);
+      return in_use(listener, *at);
     case EACCES:
       return Finding::problem(check, "this user may not listen on " + address,
                               "write a port from 1024 on, or let systemd pass the socket");
@@ -202,19 +218,19 @@ Finding check_exposure(const GatewayOptions& options) {
 
 Findings check_listeners(const GatewayOptions& options, Purpose purpose) {
   Findings found;
-  if (purpose == Purpose::gateway) found.push_back(check_listener("listener", options.listen));
+  if (purpose == Purpose::gateway) {
+    found.push_back(check_listener({"listener", options.listen, !options.tls.certificate.empty(),
+                                    "/.well-known/idempotency", "Idempotency-Key"}));
+  }
   if (options.admin.empty()) {
     found.push_back(Finding::warning(
         "admin listener", "there is none: idem status, idem keys and /metrics cannot ask",
         "set admin to 127.0.0.1:9901"));
     return found;
   }
-  Finding admin = check_listener("admin listener", options.admin);
-  // It has no policy document; whether it answers is the business of idem status.
-  if (admin.result == Finding::Result::warning) {
-    admin = Finding::ok("admin listener", options.admin + " is in use; idem status asks it");
-  }
-  found.push_back(std::move(admin));
+  // Its answer has a status, also where it refuses this Host.
+  found.push_back(check_listener({"admin listener", options.admin,
+                                  !options.admin_tls.certificate.empty(), "/livez", "\"status\""}));
   found.push_back(check_exposure(options));
   return found;
 }

@@ -86,7 +86,7 @@ TEST_F(DoctorCommand, a_gateway_that_serves_is_fine_and_stays_as_it_is) {
   expect(found, "store file", "ok", "only its owner");
   expect(found, "upstream", "ok", "answers");
   expect(found, "listener", "ok", "a gateway listens on");
-  expect(found, "admin listener", "ok", "idem status");
+  expect(found, "admin listener", "ok", "a gateway listens on");
   expect(found, "admin exposure", "ok", "only this machine");
   EXPECT_TRUE(replays(answer, send_once(gateway.address(), charge("k"))));
   EXPECT_EQ(provider_.of_key("k").arrivals, 1);
@@ -98,13 +98,12 @@ TEST_F(DoctorCommand, what_is_not_there_is_named) {
   fs::permissions(file("secret"), fs::perms(0600));
   const auto found = diagnose(config(
       "http://" + closed,
-      fmt::format(
-          "listen: {}\n"
-          "providers: [{{name: bank, url: \"http://{}/charges?operation={{operation}}\", "
-          "found: [2xx]}}]\n"
-          "destinations: [{{name: mail, url: \"http://{}/in\", deduplicates: 1h, "
-          "secret_files: [{}]}}]\n",
-          provider_.address(), closed, closed, file("secret"))));
+      fmt::format("listen: {}\n"
+                  "providers: [{{name: bank, url: \"http://{}/charges?operation={{operation}}\", "
+                  "found: [2xx]}}]\n"
+                  "destinations: [{{name: mail, url: \"http://{}/in\", deduplicates: 1h, "
+                  "secret_files: [{}]}}]\n",
+                  provider_.address(), closed, closed, file("secret"))));
   expect(found, "upstream", "problem", closed + " cannot be reached: Connection refused",
          "start it");
   expect(found, "provider bank", "problem", "cannot be reached", "start it");
@@ -114,6 +113,9 @@ TEST_F(DoctorCommand, what_is_not_there_is_named) {
   expect(found, "listener", "warning", "is in use", "end that process");
   expect(found, "admin listener", "warning", "there is none", "set admin");
   EXPECT_FALSE(fs::exists(file("idem.db"))) << "it makes nothing";
+  expect(diagnose(config("http://" + closed,
+                         "listen: 127.0.0.1:0\nadmin: " + provider_.address() + "\n")),
+         "admin listener", "warning", "is in use", "end that process");
   const auto elsewhere =
       diagnose(config("http://" + std::string(64, 'a') + ".test", "listen: 192.0.2.1:8080\n"));
   expect(elsewhere, "upstream", "problem", "has no address", "correct the name");
