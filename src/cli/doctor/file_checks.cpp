@@ -123,7 +123,7 @@ Finding judge_certificate(const std::string& check, const http::Certificate& cer
   if (certificate.not_after <= at) {
     return Finding::problem(check, fmt::format("it ended on {}", ends), todo);
   }
-  const auto days = (certificate.not_after - at) / (24 * 3600);
+  const auto days = (certificate.not_after - at) / (24L * 3600);
   if (days < soon.count()) {
     return Finding::warning(check, fmt::format("it ends on {}, in {} days", ends, days), todo);
   }

@@ -37,7 +37,7 @@ constexpr std::array network{FileSystem{0x6969, "NFS"},       FileSystem{0xFF534
 constexpr std::uint64_t memory_kinds[] = {0x01021994, 0x858458F6};
 constexpr std::uint64_t fuse = 0x65735546;
 
-std::string mib(std::uint64_t bytes) { return fmt::format("{} MiB", bytes / (1024 * 1024)); }
+std::string mib(std::uint64_t bytes) { return fmt::format("{} MiB", bytes / (1024UL * 1024)); }
 
 Finding judge_file_system(const std::string& check, std::uint64_t kind) {
   const auto* const found = std::ranges::find(network, kind, &FileSystem::kind);

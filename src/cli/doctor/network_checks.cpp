@@ -238,7 +238,7 @@ Findings check_listeners(const GatewayOptions& options, Purpose purpose) {
 std::vector<Probe> service_probes(const ReadSettings& read) {
   const auto& settings = read.options.settings;
   std::vector<Probe> probes;
-  const auto add = [&](std::optional<Service> service, std::string check) {
+  const auto add = [&](std::optional<Service> service, const std::string& check) {
     if (!service) {
       probes.push_back({check, [check] {
                           return Findings{Finding::skipped(check, "it has no address to ask")};

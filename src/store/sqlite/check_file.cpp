@@ -90,10 +90,11 @@ Connection copy_of_meta(sqlite3* db) {
                           {"idem_digest_secrets", "generation, id"},
                           {"idem_route_names", "position, methods, pattern, name, formerly"}};
   for (const auto& [table, columns] : tables) {
-    const std::string made = "CREATE TABLE " + table + " (" + columns + ", PRIMARY KEY (" +
-                             columns.substr(0, columns.find(',')) + "))";
+    const std::string made = fmt::format("CREATE TABLE {} ({}, PRIMARY KEY ({}))", table, columns,
+                                         columns.substr(0, columns.find(',')));
     if (!text_value(raw, made.c_str())) return nullptr;
-    TolerantRows rows(db, ("SELECT " + columns + " FROM " + table).c_str());
+    const std::string all = fmt::format("SELECT {} FROM {}", columns, table);
+    TolerantRows rows(db, all.c_str());
     while (rows.step()) {
       if (!rows.copy_to(raw, table)) return nullptr;
     }

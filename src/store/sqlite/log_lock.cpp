@@ -12,11 +12,9 @@
 namespace idem::sqlite {
 namespace {
 
-using std::chrono_literals::operator""ms;
-
 // The owner's disk takes seconds to take back the largest log.
 constexpr int waits_max = 3'000;
-constexpr auto wait = 20ms;
+constexpr std::chrono::milliseconds wait{20};
 
 }  // namespace
 

@@ -235,7 +235,7 @@ class Restoring {
 
 std::optional<std::string> interrupted_restore_at(const std::string& path) {
   std::error_code code;
-  const std::string target = std::filesystem::read_symlink(path, code).string();
+  std::string target = std::filesystem::read_symlink(path, code).string();
   if (code || !target.starts_with(blocked)) return std::nullopt;
   return target;
 }

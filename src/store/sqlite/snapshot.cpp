@@ -17,11 +17,10 @@ namespace idem::sqlite {
 namespace {
 
 using Kind = StoreFileError::Kind;
-using std::chrono_literals::operator""ms;
 
 // The kernel notes changes of a file by a clock that advances at least every 10 ms: after this
 // pause no later write can have the same time.
-constexpr auto file_clock_step = 25ms;
+constexpr std::chrono::milliseconds file_clock_step{25};
 // The first may meet the log's new beginning, the second the start or the end of the owner.
 constexpr int snapshots_max = 4;
 
