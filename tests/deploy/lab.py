@@ -111,6 +111,7 @@ class Answer:
 def ask(address, method, path, fields=None, body=None, tls=None):
     """One request over a connection of its own; it is never sent again."""
     host, port = address.rsplit(":", 1)
+    host = host.strip("[]")  # An IPv6 address.
     if tls is None:
         connection = http.client.HTTPConnection(host, int(port), timeout=PATIENCE)
     else:
