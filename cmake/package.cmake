@@ -8,6 +8,7 @@ install(FILES ${packaging}/copyright DESTINATION share/doc/idem COMPONENT runtim
 install(FILES LICENSE README.md DESTINATION share/doc/idem COMPONENT runtime EXCLUDE_FROM_ALL)
 install(DIRECTORY docs DESTINATION share/doc/idem COMPONENT runtime EXCLUDE_FROM_ALL FILES_MATCHING
   PATTERN "*.md" PATTERN "*.yml" PATTERN "*.yaml" PATTERN "*.svg")
+install(DIRECTORY deploy DESTINATION share/doc/idem COMPONENT runtime EXCLUDE_FROM_ALL USE_SOURCE_PERMISSIONS)
 install(FILES ${packaging}/copyright DESTINATION share/doc/libidem-dev COMPONENT development EXCLUDE_FROM_ALL)
 foreach(pair runtime=idem development=libidem-dev)
   string(REGEX REPLACE "=.*" "" component ${pair})

@@ -82,7 +82,8 @@ class Dashboard(Lab):
             "authorize": {"url": f"http://{api.address}/may-i"},
             "providers": [{
                 "name": "bank", "url": f"http://{api.address}/charges?operation={{operation}}",
-                "found": ["2xx /found=true"], "not_there": ["404"], "retry_first": "1s", "replay": {"found_status": 201}}],
+                "found": ["2xx /found=true"], "not_there": ["404"], "retry_first": "1s",
+                "replay": {"found_status": 201}}],
             "routes": [{"name": "pay", "match": {"methods": ["POST"], "path": "/{rest...}"}, "reconcile": "bank"}]})
 
         def pay(key, path="/pay", body="{}"):

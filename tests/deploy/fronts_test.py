@@ -1,4 +1,4 @@
-"""The sample fronts, as they lie in deploy/: nginx and HAProxy of Debian before real gateways, Envoy's file by its rules.
+"""The sample fronts as they lie in deploy/: nginx and HAProxy of Debian before real gateways, Envoy's by its rules.
 
 Only addresses and the paths of files are replaced. Each front has its own place for them; a replacement that finds
 nothing fails.
@@ -80,7 +80,8 @@ class Front:
         self.assertIsNone(tenant_of("/wrong", fields={"X-Api-Key": KEY + "x"}))
         self.assertIsNone(tenant_of("/empty", fields={"X-Api-Key": ""}))
         with_certificate = client_tls(self.dir, "servers", "acme")
-        self.assertEqual(tenant_of("/certificate", fields={"X-Api-Key": None}, tls=with_certificate), "acme-by-certificate")
+        self.assertEqual(tenant_of("/certificate", fields={"X-Api-Key": None}, tls=with_certificate),
+                         "acme-by-certificate")
         # The same name by another authority: nobody.
         try:
             answer = self.pay(front, "/stranger", fields={"X-Api-Key": None},
@@ -175,7 +176,8 @@ class Haproxy(Front, Lab):
         text = alter(text) if alter else text
         files = self.dir / "haproxy"
         files.mkdir(exist_ok=True)
-        (files / "server.pem").write_bytes((self.dir / "server.crt").read_bytes() + (self.dir / "server.key").read_bytes())
+        parts = [(self.dir / name).read_bytes() for name in ("server.crt", "server.key")]
+        (files / "server.pem").write_bytes(b"".join(parts))
         (files / "clients.crt").write_bytes((self.dir / "clients.crt").read_bytes())
         (files / "api-keys.map").write_text(f"{KEY} acme\n")
         (files / "certificates.map").write_text("/O=Acme/CN=acme acme-by-certificate\n")

@@ -219,8 +219,8 @@ class Lab(unittest.TestCase):
 def certificate(folder, name, subject, signed_by=None, server=False):
     """PEM files NAME.crt and NAME.key; without an authority it is one."""
     key, out = folder / f"{name}.key", folder / f"{name}.crt"
-    command = ["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", "-days", "2",
-               "-subj", subject, "-keyout", key, "-out", out]
+    command = ["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes",
+               "-days", "2", "-subj", subject, "-keyout", key, "-out", out]
     if signed_by:
         command += ["-CA", folder / f"{signed_by}.crt", "-CAkey", folder / f"{signed_by}.key",
                     "-addext", "basicConstraints=critical,CA:FALSE"]

@@ -1,5 +1,5 @@
-"""Kubernetes manifests and the Helm chart: against Kubernetes' own schemas, and their settings in a real gateway that is
-asked as a kubelet and Prometheus ask."""
+"""Kubernetes manifests and the Helm chart: against Kubernetes' own schemas, and their settings in a real gateway that
+is asked as a kubelet and Prometheus ask."""
 import concurrent.futures
 import copy
 import json
@@ -51,7 +51,7 @@ def check_by_schemas(case, objects):
 
 
 class Rules:
-    """What holds for every workload, whoever wrote it down."""
+    """What holds for every workload, of the manifests and of the chart."""
 
     def check_workload(self, objects, workload):
         pod = workload["spec"]["template"]["spec"]
@@ -134,6 +134,14 @@ class Manifests(Rules, unittest.TestCase):
 
 
 class Chart(Rules, Lab):
+    @classmethod
+    def setUpClass(cls):
+        build = pathlib.Path(os.environ.get("IDEM_BUILD_DIR", ROOT / "build/dev"))
+        cls.renderer = build / "render-chart"
+        subprocess.run([need("go"), "build", "-o", cls.renderer, ROOT / "tests/deploy/render.go"], check=True,
+                       env={**os.environ, "GO111MODULE": "off", "GOFLAGS": "", "GOPATH": "/usr/share/gocode",
+                            "GOCACHE": str(build / "go")})
+
     def setUp(self):
         super().setUp()
         self.schema = json.loads((CHART / "values.schema.json").read_text())
@@ -161,15 +169,8 @@ class Chart(Rules, Lab):
         return [(".".join(map(str, e.absolute_path)), e.message) for e in found]
 
     def render(self, values):
-        build = pathlib.Path(os.environ.get("IDEM_BUILD_DIR", ROOT / "build/dev"))
-        program = self.dir / "render"
-        built = subprocess.run(
-            [need("go"), "build", "-o", program, ROOT / "tests/deploy/render.go"], capture_output=True, text=True,
-            env={**os.environ, "GO111MODULE": "off", "GOFLAGS": "", "GOPATH": "/usr/share/gocode",
-                 "GOCACHE": str(build / "go")})
-        self.assertEqual(built.returncode, 0, built.stderr)
         (self.dir / "values.json").write_text(json.dumps(values))
-        rendered = subprocess.run([program, CHART, "pay", self.dir / "values.json"], capture_output=True, text=True)
+        rendered = subprocess.run([self.renderer, CHART, "pay", self.dir / "values.json"], capture_output=True, text=True)
         if rendered.returncode != 0:
             return rendered.stderr, None
         texts = json.loads(rendered.stdout)
@@ -212,7 +213,8 @@ class Chart(Rules, Lab):
                 self.assertIn(place, {at for at, _ in self.complaints(self.merged(base, bad))})
 
     def test_it_renders_what_kubernetes_would_take(self):
-        for name, kinds in (("shared", {"Deployment", "PodDisruptionBudget", "Job"} | CUSTOM), ("embedded", {"StatefulSet"})):
+        for name, kinds in (("shared", {"Deployment", "PodDisruptionBudget", "Job"} | CUSTOM),
+                            ("embedded", {"StatefulSet"})):
             with self.subTest(name):
                 notes, objects = self.render(self.merged(self.example(name)))
                 self.assertIsNotNone(objects, notes)
@@ -230,7 +232,8 @@ class Chart(Rules, Lab):
         _, objects = self.render(self.merged(self.example("shared")))
         rules = one(objects, "PrometheusRule")["spec"]
         text = (ROOT / "docs/alerts.yml").read_text()
-        self.assertEqual(rules, yaml.safe_load(text.replace("file:///usr/share/doc/idem/docs", "https://pages.example/idem")))
+        text = text.replace("file:///usr/share/doc/idem/docs", "https://pages.example/idem")
+        self.assertEqual(rules, yaml.safe_load(text))
         board, = [o for o in objects if o["metadata"]["name"].endswith("-dashboard")]
         self.assertEqual(json.loads(board["data"]["idem.json"]), json.loads((DEPLOY / "grafana/idem.json").read_text()))
 
