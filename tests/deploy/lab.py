@@ -36,6 +36,16 @@ def need(program):
     return found
 
 
+def run_client(script, package, text):
+    """A script of tests/clients, with the text on its stdin; the package is one that it needs."""
+    modules = ROOT / "build/clients/node_modules"
+    if not (modules / package).is_dir():
+        message = f"{package} is missing: scripts/need-node-clients"
+        raise AssertionError(message) if os.environ.get("IDEM_REQUIRE_LIVE") == "1" else unittest.SkipTest(message)
+    return subprocess.run([need("node"), ROOT / "tests/clients" / script], input=text, capture_output=True, text=True,
+                          env={**os.environ, "NODE_PATH": str(modules)})
+
+
 def until(what, ask):
     """The first value of ask() that counts as true; an OSError or ValueError of ask() counts as no answer yet."""
     deadline = time.monotonic() + PATIENCE

@@ -13,7 +13,7 @@ import unittest
 import jsonschema
 import yaml
 
-from lab import BIN, DEPLOY, PATIENCE, ROOT, Api, Lab, Program, ask, need, until
+from lab import BIN, DEPLOY, PATIENCE, ROOT, Api, Lab, Program, ask, need, run_client, until
 
 KUBERNETES = DEPLOY / "kubernetes"
 CHART = DEPLOY / "helm/idem"
@@ -38,14 +38,7 @@ def one(objects, *kinds):
 
 def check_by_schemas(case, objects):
     """What Kubernetes' schemas say against them, and the kinds that these do not have."""
-    node = need("node")
-    modules = ROOT / "build/clients/node_modules"
-    if not (modules / "kubernetes-models").is_dir():
-        if os.environ.get("IDEM_REQUIRE_LIVE") == "1":
-            case.fail("kubernetes-models is missing: scripts/need-node-clients")
-        case.skipTest("kubernetes-models is missing: scripts/need-node-clients")
-    checked = subprocess.run([node, ROOT / "tests/clients/kubernetes_objects.mjs"], input=json.dumps(objects),
-                             capture_output=True, text=True, env={**os.environ, "NODE_PATH": str(modules)})
+    checked = run_client("kubernetes_objects.mjs", "kubernetes-models", json.dumps(objects))
     case.assertIn(checked.returncode, (0, 1), checked.stderr)
     return checked.stderr, set(re.findall(r"^not known: \S+ (\w+)$", checked.stdout, re.M))
 
