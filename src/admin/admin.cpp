@@ -103,7 +103,7 @@ class Admin final : public http::Service {
       co_return answer;
     }
     if (path == "/metrics") {
-      auto answer = co_await exposition();
+      auto answer = co_await exposition(client.head());
       co_return answer;
     }
     if (path == "/v1/status") {
@@ -187,7 +187,12 @@ class Admin final : public http::Service {
   }
 
   // Without the census: operators need the other numbers most while the store does not answer.
-  Task<WireAnswer> exposition() {
+  Task<WireAnswer> exposition(const http::RequestHead& head) {
+    std::string accepted;
+    for (const auto& field : head.fields) {
+      if (http::same_name(field.name, "Accept")) accepted.append(field.value).append(",");
+    }
+    const metrics::Format format = metrics::preferred_format(accepted);
     StoreCall count = Count{};
     auto counting = ask_store(parts_.loop, parts_.store, count);
     auto counted = co_await counting;
@@ -199,8 +204,8 @@ class Admin final : public http::Service {
     }
     auto counting_messages = outbox_.count();
     gauges.messages = co_await counting_messages;
-    co_return text_answer("text/plain; version=0.0.4; charset=utf-8",
-                          parts_.registry.exposition(gauges));
+    co_return text_answer(metrics::content_type_of(format),
+                          parts_.registry.exposition(gauges, format));
   }
 
   AdminParts parts_;

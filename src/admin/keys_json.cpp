@@ -3,8 +3,13 @@
 
 #include "admin/json_members.hpp"
 #include "core/bytes/base64.hpp"
+#include "core/exchange/answers.hpp"
 #include "core/record/stored_fence.hpp"
+#include "core/trace/trace_context.hpp"
 #include "json/writer.hpp"
+
+#include <algorithm>
+#include <span>
 
 namespace idem::admin {
 namespace {
@@ -74,12 +79,23 @@ void write_headers(Writer& out, const StoredResponse& response, Bodies bodies) {
   if (bodies == Bodies::withheld) return out.null();
   out.begin_array();
   for (const auto& field : response.headers) {
+    if (field.name == trace_field) continue;
     out.begin_array();
     out.text(field.name);
     out.text(field.value);
     out.end_array();
   }
   out.end_array();
+}
+
+/// The trace of the request whose answer is stored.
+void write_trace(Writer& out, const std::optional<StoredResponse>& response) {
+  out.name("trace_id");
+  const auto fields = response ? std::span(response->headers) : std::span<const Field>();
+  const auto field = std::ranges::find(fields, trace_field, &Field::name);
+  const auto trace = field != fields.end() ? parse_traceparent(field->value) : std::nullopt;
+  if (!trace) return out.null();
+  out.text(to_hex(trace->trace.bytes));
 }
 
 void write_response(Writer& out, const std::optional<StoredResponse>& response, Bodies bodies) {
@@ -208,6 +224,7 @@ std::string key_page(const Record& record, std::span<const EvidenceEntry> eviden
   out.member("lease_policy", name_of(record.lease_policy));
   out.member("recovery_point", record.recovery_point);
   out.flag("request_stored", record.stored_request.has_value());
+  write_trace(out, record.response);
   write_response(out, record.response, bodies);
   write_evidence(out, evidence, bodies);
   if (!evidence_damage.empty()) out.member("evidence_damaged", evidence_damage);

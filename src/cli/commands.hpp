@@ -3,6 +3,7 @@
 #include "admin/login/login_settings.hpp"
 #include "gateway/settings.hpp"
 #include "metrics/tenants.hpp"
+#include "tracing/settings.hpp"
 #include "workers/reconciler.hpp"
 
 #include <idem/fingerprint.hpp>
@@ -48,6 +49,7 @@ struct GatewayOptions {
   Millis evidence_grace = limits::evidence_grace_default;
   metrics::TenantLabel tenant_label = metrics::TenantLabel::digest;
   bool log_requests = false;
+  tracing::TraceSettings traces{};
   bool core_dumps = false;
   bool migrate = false;
   std::vector<Secret> secrets;  ///< Newest first; empty: the store's own.

@@ -66,8 +66,15 @@ std::string_view forwarded_name(std::string_view name, const GatewaySettings& se
 
 }  // namespace
 
+bool is_replaced(std::string_view name, const std::optional<tracing::Outgoing>& trace) noexcept {
+  if (!trace) return false;
+  return http::same_name(name, traceparent_field) ||
+         (!trace->keeps_state && http::same_name(name, tracestate_field));
+}
+
 void append_forwarded_head(std::string& out, const http::RequestHead& head,
-                           const GatewaySettings& settings, ForwardedKey forwarded) {
+                           const GatewaySettings& settings, ForwardedKey forwarded,
+                           const std::optional<tracing::Outgoing>& trace) {
   // With our own fields, so that it grows once.
   constexpr std::size_t own_bytes = 256;
   std::size_t bytes = own_bytes + head.origin_form.size() + head.host.size();
@@ -81,7 +88,7 @@ void append_forwarded_head(std::string& out, const http::RequestHead& head,
   const http::HopByHop hop(head.fields);
   for (const auto& field : head.fields) {
     if (field.known == http::FieldName::host || field.known == http::FieldName::expect) continue;
-    if (hop.drops(field) || is_idem_field(field.name)) continue;
+    if (hop.drops(field) || is_idem_field(field.name) || is_replaced(field.name, trace)) continue;
     const auto name =
         forwarded == ForwardedKey::as_it_came ? field.name : forwarded_name(field.name, settings);
     if (!name.empty()) append_field(out, name, field.value);
@@ -89,6 +96,7 @@ void append_forwarded_head(std::string& out, const http::RequestHead& head,
   out += head.minor_version == 0 ? "Via: 1.0 " : "Via: 1.1 ";
   out += settings.via_name;
   out += "\r\n";
+  if (trace) append_field(out, traceparent_field, traceparent_of(trace->parent));
 }
 
 void append_attempt_fields(std::string& out, const Attempt& attempt, const RecordId& id) {

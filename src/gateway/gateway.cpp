@@ -105,6 +105,20 @@ class AnswerCount {
   std::size_t route_ = 0;
 };
 
+/// The answer to a request that ended before its exchange began.
+class EndsTrace {
+ public:
+  EndsTrace(Observation& seen, const http::ServerStream& client) noexcept
+      : seen_(seen), client_(client) {}
+  ~EndsTrace() { seen_.refused(client_.answered_status()); }
+  EndsTrace(const EndsTrace&) = delete;
+  EndsTrace& operator=(const EndsTrace&) = delete;
+
+ private:
+  Observation& seen_;
+  const http::ServerStream& client_;
+};
+
 class GatewayService final : public Gateway {
  public:
   GatewayService(Loop& loop, GatewayShared& shared, SharedSettings settings)
@@ -218,6 +232,8 @@ class GatewayService final : public Gateway {
                             const Route& route) {
     Observation seen(observer_);
     const auto& head = client.head();
+    seen.trace(head, route, Observation::Origin::client);
+    const EndsTrace ends(seen, client);
     if (!offered_protocols(head).empty()) {
       co_await client.refuse(keyed_upgrade_refusal);
       co_return;
@@ -249,6 +265,7 @@ class GatewayService final : public Gateway {
     if (kept != nullptr) {
       const auto answer = kept->answer;  // A slow reader may outlive the cache's entry.
       seen.replayed(authority.scope());
+      seen.ran_in(answer->ran_in);
       seen.finished({kept->id}, route, answer->status);
       co_await client.answer(*answer);
       co_return;
@@ -296,7 +313,7 @@ class GatewayService final : public Gateway {
                          route.operation(head.method, http::path_of(head.origin_form)),
                          std::move(*key),
                          std::move(*body),
-                         seen,
+                         std::move(seen),
                          &authority,
                          replay_name,
                          &replays_,

@@ -23,6 +23,30 @@ std::string_view ending_of(const StoreCall& call) {
   return std::holds_alternative<MarkUnknown>(call) ? "unknown" : "";
 }
 
+std::optional<tracing::Phase> phase_of(const StoreCall& call) {
+  using tracing::Phase;
+  if (std::holds_alternative<Reserve>(call) || std::holds_alternative<Accept>(call)) {
+    return Phase::reserve;
+  }
+  if (std::holds_alternative<Dispatched>(call)) return Phase::mark;
+  if (!ending_of(call).empty()) return Phase::settle;
+  return std::nullopt;
+}
+
+/// The request's only traceparent; empty: it has none, or several, which count as none (W3C Trace
+/// Context §3.2).
+std::string_view traceparent_in(const http::RequestHead& head) {
+  std::string_view found;
+  int count = 0;
+  for (const auto& field : head.fields) {
+    if (field.known != http::FieldName::other) continue;
+    if (!http::same_name(field.name, traceparent_field)) continue;
+    found = field.value;
+    ++count;
+  }
+  return count == 1 ? found : std::string_view();
+}
+
 }  // namespace
 
 void Observer::log(LogLevel level, std::string_view event, std::initializer_list<LogField> fields) {
@@ -136,7 +160,43 @@ void Observation::key(std::string_view key) {
   if (looks_like(key) != PersonalData::none) observer_->shard().personal_keys.add();
 }
 
+void Observation::trace(const http::RequestHead& head, const Route& route, Origin origin) {
+  if (observer_->tracer() == nullptr) return;
+  trace_.begin(*observer_->tracer(), observer_->ids(), traceparent_in(head));
+  auto* const trace = trace_.recorded();
+  if (trace == nullptr) return;
+  trace->is_background = origin == Origin::stored;
+  trace->method = head.method;
+  trace->route = route.label();
+}
+
+void Observation::observe(metrics::Histogram& histogram, Duration took) {
+  histogram.observe(took);
+  if (!trace_.is_recorded()) return;
+  histogram.keep_exemplar({*trace_.context(), took, std::chrono::system_clock::now()});
+}
+
+void Observation::connected(const ExchangeEvent& event) {
+  if (std::holds_alternative<UpstreamNotReached>(event)) trace_.end(Phase::dispatch, true);
+}
+
+void Observation::sent(const ExchangeEvent& event) {
+  observe(observer_->shard().upstream, upstream_took_ = since(asked_at_));
+  if (std::holds_alternative<UpstreamReady>(event))
+    return;  // It is sent again, on a new connection.
+  int status = 0;
+  if (const auto* whole = std::get_if<UpstreamAnswered>(&event)) status = whole->answer.status;
+  if (const auto* head = std::get_if<UpstreamOversize>(&event)) status = head->head.answer.status;
+  trace_.end(Phase::dispatch, status == 0, status);
+}
+
+void Observation::ran_in(const std::string& traceparent) {
+  if (auto* const trace = trace_.recorded()) trace->ran_in = parse_traceparent(traceparent);
+}
+
 void Observation::asking(const StoreCall& call) {
+  asked_phase_ = phase_of(call);
+  if (asked_phase_) trace_.begin(*asked_phase_);
   ending_asked_ = ending_of(call);
   if (const auto* release = std::get_if<Release>(&call)) basis_ = release->basis;
   if (const auto* unknown = std::get_if<MarkUnknown>(&call)) {
@@ -147,17 +207,18 @@ void Observation::asking(const StoreCall& call) {
 
 void Observation::answered(const StoreResult& result, std::string_view scope) {
   auto& shard = observer_->shard();
+  if (asked_phase_) trace_.end(*asked_phase_, !result);
   if (!result) {
     shard.store_errors.add();
     observer_->log(LogLevel::warning, "store_error", {{"detail", result.error().detail}});
     return;
   }
   if (const auto* outcome = std::get_if<ReserveOutcome>(&*result)) {
-    shard.reserve.observe(reserve_took_ = since(asked_at_));
+    observe(shard.reserve, reserve_took_ = since(asked_at_));
     reserved(metrics::outcome_of(*outcome), scope);
   } else if (const auto* reply = std::get_if<OwnerReply>(&*result);
              reply != nullptr && !ending_asked_.empty()) {
-    shard.settle.observe(settle_took_ = since(asked_at_));
+    observe(shard.settle, settle_took_ = since(asked_at_));
     if (reply->verdict == Verdict::done) settled();
   }
 }
@@ -192,34 +253,44 @@ void Observation::contradicted(Observer& observer, const RecordId& id, std::stri
   }
 }
 
+/// With the trace, where the request is recorded.
+template <class... Fields>
+void Observation::log(LogLevel level, std::string_view event, Fields... fields) {
+  if (!trace_.is_recorded()) return observer_->log(level, event, {std::move(fields)...});
+  observer_->log(level, event,
+                 {std::move(fields)..., {"trace_id", to_hex(trace_.context()->trace.bytes)}});
+}
+
 void Observation::finished(const Ending& ending, const Route& route, int status) {
   if (ending.is_contradicted) contradicted(*observer_, ending.id);
   const Duration total = since(began_);
-  observer_->shard().request.observe(total);
+  observe(observer_->shard().request, total);
+  trace_.answered(status);
+  if (auto* const trace = trace_.recorded()) {
+    trace->operation_ref = to_hex(ending.id.bytes);
+    trace->reserved_as = reserved_as_;
+    trace->settled_as = settled_as_;
+  }
   const bool misused = reserved_as_ == metrics::name_of(Outcome::key_misuse);
   const bool trouble = ending.owes_settlement || settled_as_ == "unknown" || misused;
   if (!trouble && !observer_->logs_requests()) return;
   const std::string ref = to_hex(ending.id.bytes);
   const std::string& where = route.label();
   if (ending.owes_settlement) {
-    observer_->log(LogLevel::error, "settle_failed", {{"operation_ref", ref}, {"route", where}});
+    log(LogLevel::error, "settle_failed", LogField("operation_ref", ref), LogField("route", where));
   } else if (settled_as_ == "unknown") {
-    observer_->log(LogLevel::warning, "outcome_unknown",
-                   {{"operation_ref", ref}, {"route", where}, {"status", status}});
+    log(LogLevel::warning, "outcome_unknown", LogField("operation_ref", ref),
+        LogField("route", where), LogField("status", status));
   } else if (misused) {
-    observer_->log(LogLevel::warning, "key_reused", {{"operation_ref", ref}, {"route", where}});
+    log(LogLevel::warning, "key_reused", LogField("operation_ref", ref), LogField("route", where));
   }
   if (!observer_->logs_requests()) return;
-  observer_->log(LogLevel::info, "request",
-                 {{"operation_ref", ref},
-                  {"route", where},
-                  {"reserve", std::string(reserved_as_.empty() ? "failed" : reserved_as_)},
-                  {"ending", std::string(settled_as_.empty() ? "none" : settled_as_)},
-                  {"status", status},
-                  took("reserve_ms", reserve_took_),
-                  took("upstream_ms", upstream_took_),
-                  took("settle_ms", settle_took_),
-                  took("total_ms", total)});
+  log(LogLevel::info, "request", LogField("operation_ref", ref), LogField("route", where),
+      LogField("reserve", std::string(reserved_as_.empty() ? "failed" : reserved_as_)),
+      LogField("ending", std::string(settled_as_.empty() ? "none" : settled_as_)),
+      LogField("status", status), took("reserve_ms", reserve_took_),
+      took("upstream_ms", upstream_took_), took("settle_ms", settle_took_),
+      took("total_ms", total));
 }
 
 void count_failure(metrics::Shard& shard, const StoreResult& result) {

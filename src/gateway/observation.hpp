@@ -2,8 +2,10 @@
 
 #include "core/exchange/exchange.hpp"
 #include "gateway/route.hpp"
+#include "http/head.hpp"
 #include "http/upstream_pool.hpp"
 #include "metrics/registry.hpp"
+#include "tracing/tracer.hpp"
 
 #include <idem/log.hpp>
 
@@ -18,12 +20,15 @@ struct Observing {
   metrics::Registry& registry;
   LogSink log;
   bool log_requests = false;  ///< A line for each keyed request, besides those about trouble.
+  tracing::Tracer* tracer = nullptr;  ///< Null: nothing is traced. Outlives the observers.
 };
 
 /// One loop's part of it. Loop's thread only.
 class Observer {
  public:
-  explicit Observer(Observing& shared) : shared_(shared), shard_(shared.registry.add_shard()) {}
+  explicit Observer(Observing& shared) : shared_(shared), shard_(shared.registry.add_shard()) {
+    if (shared.tracer != nullptr) ids_.emplace();
+  }
 
   /// Writes the line, unless too many of this event were written in this second; an error in any
   /// case. `event` is a literal.
@@ -45,6 +50,9 @@ class Observer {
   void authorizer_failed(std::string_view reason, std::string detail);
 
   metrics::Shard& shard() noexcept { return shard_; }
+  tracing::Tracer* tracer() noexcept { return shared_.tracer; }
+  /// Only where there is a tracer.
+  tracing::Ids& ids() noexcept { return *ids_; }
   metrics::Tenants& tenants() noexcept { return shared_.registry.tenants(); }
 
  private:
@@ -62,25 +70,39 @@ class Observer {
 
   Observing& shared_;
   metrics::Shard& shard_;
+  std::optional<tracing::Ids> ids_;
   std::map<std::string_view, Lines> lines_;  ///< Of each event: one must not silence another.
 };
 
-/// Counts and logs one keyed request: its calls of the store and the upstream, how long they took,
-/// and how it ended. The request begins when this is made.
+/// Counts, logs and traces one keyed request: its calls of the store and the upstream, how long
+/// they took, and how it ended. The request begins when this is made.
 class Observation {
  public:
   explicit Observation(Observer& observer) : observer_(&observer) {}
 
   void key(std::string_view key);
+  using Phase = tracing::Phase;
+  /// Begins the request's trace, where there is a tracer; the request that was stored has the
+  /// traceparent of its accept.
+  enum class Origin : std::uint8_t { client, stored };
+  void trace(const http::RequestHead& head, const Route& route, Origin origin);
+  tracing::RequestTrace& trace() noexcept { return trace_; }
 
   /// Before and after a call of the store.
   void asking(const StoreCall& call);
   void answered(const StoreResult& result, std::string_view scope);
   /// Instead of asking: the answer came from memory.
   void replayed(std::string_view scope);
-  /// Before and after the sending.
+  /// Before the connection, and before and after the sending.
+  void connecting() { trace_.begin(Phase::dispatch); }
   void sending() { asked_at_ = Clock::now(); }
-  void sent() { observer_->shard().upstream.observe(upstream_took_ = since(asked_at_)); }
+  void sent(const ExchangeEvent& event);
+  /// Without a sending: there was no connection.
+  void connected(const ExchangeEvent& event);
+  /// The answer is that of another request; empty: it is not, or nobody recorded that.
+  void ran_in(const std::string& traceparent);
+  /// The client gets this without a result of the exchange. Does nothing behind finished().
+  void refused(int status) { trace_.answered(status); }
 
   /// Counts and logs an error: the stored answer contradicts an event. `event`: its id, where this
   /// process knows it.
@@ -106,12 +128,17 @@ class Observation {
   using Duration = metrics::Duration;
 
   static Duration since(Clock::time_point moment) { return Clock::now() - moment; }
+  void observe(metrics::Histogram& histogram, Duration took);
+  template <class... Fields>
+  void log(LogLevel level, std::string_view event, Fields... fields);
   void reserved(metrics::Outcome outcome, std::string_view scope);
   void settled();
 
   Observer* observer_;
   Clock::time_point began_ = Clock::now();
   Clock::time_point asked_at_{};
+  tracing::RequestTrace trace_;
+  std::optional<Phase> asked_phase_{};
   std::string_view ending_asked_;  ///< Empty for calls that end nothing.
   ReleaseBasis basis_ = ReleaseBasis::proven;
   bool scheduled_ = false;

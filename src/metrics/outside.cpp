@@ -22,6 +22,12 @@ std::string_view name_of(Forwarded result) noexcept {
   return "";
 }
 
+std::string_view name_of(Spanned result) noexcept {
+  static constexpr std::array<std::string_view, spanned_count> names{"sent", "queue_full",
+                                                                     "refused", "not_sent"};
+  return names[static_cast<std::size_t>(result)];
+}
+
 std::string_view name_of(NotReached reason) noexcept {
   switch (reason) {
     case NotReached::resolve:

@@ -99,4 +99,24 @@ struct ProviderCounts {
   Availability availability;
 };
 
+/// What became of a recorded span.
+enum class Spanned : std::uint8_t {
+  sent,
+  queue_full,  ///< Too many waited.
+  refused,     ///< By the collector.
+  not_sent,    ///< The collector did not answer, or asked to try again, too often.
+};
+inline constexpr std::size_t spanned_count = 4;
+std::string_view name_of(Spanned result) noexcept;
+
+/// The counts of the spans of this process. Any thread counts and reads.
+struct SpanCounts {
+  std::array<std::atomic<std::uint64_t>, spanned_count> results{};
+  Availability collector;
+
+  void add(Spanned result, std::uint64_t spans) noexcept {
+    results[static_cast<std::size_t>(result)].fetch_add(spans, std::memory_order_relaxed);
+  }
+};
+
 }  // namespace idem::metrics

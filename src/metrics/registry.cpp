@@ -1,7 +1,5 @@
 #include "metrics/registry.hpp"
 
-#include "metrics/text.hpp"
-
 #include <algorithm>
 
 namespace idem::metrics {
@@ -23,7 +21,12 @@ HistogramSum sum(const std::deque<Shard>& shards, Histogram Shard::* histogram) 
   HistogramSum total;
   for (const Shard& shard : shards) {
     const Histogram& one = shard.*histogram;
-    for (std::size_t i = 0; i < total.buckets.size(); ++i) total.buckets[i] += one.in_bucket(i);
+    const auto exemplars = one.exemplars();
+    for (std::size_t i = 0; i < total.buckets.size(); ++i) {
+      total.buckets[i] += one.in_bucket(i);
+      auto& newest = total.exemplars[i];
+      if (exemplars[i] && (!newest || newest->at < exemplars[i]->at)) newest = exemplars[i];
+    }
     total.seconds += std::chrono::duration<double>(one.sum()).count();
   }
   return total;
@@ -313,6 +316,15 @@ void write_providers(Text& text, const Providers& providers, MonotonicTime now,
   }
 }
 
+void write_traces(Text& text, const SpanCounts& spans) {
+  text.family("idem_spans_total", "counter",
+              "api.idempotency.spans: recorded spans by what became of them.");
+  for (std::size_t i = 0; i < spanned_count; ++i) {
+    text.sample("idem_spans_total", "result", name_of(static_cast<Spanned>(i)),
+                spans.results[i].load(std::memory_order_relaxed));
+  }
+}
+
 void write_build(Text& text, const std::string& version) {
   text.family("idem_build_info", "gauge", "api.idempotency.build: 1, of the version that runs.");
   text.sample("idem_build_info", "version", version, 1);
@@ -334,9 +346,9 @@ std::optional<std::chrono::duration<double>> Registry::reap_age() {
   return reap_age_of(shards_);
 }
 
-std::string Registry::exposition(const Gauges& gauges) {
+std::string Registry::exposition(const Gauges& gauges, Format format) {
   const std::lock_guard lock(mutex_);
-  Text text;
+  Text text(format);
   write_protocol_counters(text, shards_);
   write_times(text, shards_);
   // Without the store's part the counter would go back.
@@ -356,6 +368,7 @@ std::string Registry::exposition(const Gauges& gauges) {
   }
   if (has_authorizer_) write_authorizer(text, shards_, authorizer_.seen());
   if (!providers_.empty()) write_providers(text, providers_, now, began_);
+  if (spans_) write_traces(text, *spans_);
   if (!version_.empty()) write_build(text, version_);
   text.single("idem_open_connections", "gauge",
               "api.idempotency.connections.open: connections of clients.", gauges.open_connections);

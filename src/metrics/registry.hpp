@@ -3,6 +3,7 @@
 #include "metrics/shadow.hpp"
 #include "metrics/shard.hpp"
 #include "metrics/tenants.hpp"
+#include "metrics/text.hpp"
 
 #include <idem/outbox.hpp>
 
@@ -61,8 +62,11 @@ class Registry {
   /// reaps. Safe from any thread.
   std::optional<std::chrono::duration<double>> reap_age();
 
-  /// The Prometheus text format 0.0.4: the sum of all shards, and `gauges`. Safe from any thread.
-  std::string exposition(const Gauges& gauges);
+  /// Adds the series of traces. Call it before the first exposition.
+  void add_traces(std::shared_ptr<const SpanCounts> counts) { spans_ = std::move(counts); }
+
+  /// The sum of all shards, and `gauges`. Safe from any thread.
+  std::string exposition(const Gauges& gauges, Format format = Format::prometheus);
 
  private:
   std::mutex mutex_;
@@ -74,6 +78,7 @@ class Registry {
   // Written before the listeners open.
   std::string version_;
   std::vector<NamedProvider> providers_;
+  std::shared_ptr<const SpanCounts> spans_;
   bool has_upstream_ = false;
   bool has_authorizer_ = false;
   Availability upstream_;

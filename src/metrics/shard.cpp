@@ -19,13 +19,27 @@ struct OutcomeOf {
   Outcome operator()(const QuotaExceeded&) const noexcept { return Outcome::quota_exceeded; }
 };
 
+std::size_t bucket_of(Duration took) noexcept {
+  const double seconds = std::chrono::duration<double>(took).count();
+  const auto bucket = std::lower_bound(bucket_ends.begin(), bucket_ends.end(), seconds);
+  return static_cast<std::size_t>(bucket - bucket_ends.begin());
+}
+
 }  // namespace
 
 void Histogram::observe(Duration took) noexcept {
-  const double seconds = std::chrono::duration<double>(took).count();
-  const auto bucket = std::lower_bound(bucket_ends.begin(), bucket_ends.end(), seconds);
-  buckets_[static_cast<std::size_t>(bucket - bucket_ends.begin())].add();
+  buckets_[bucket_of(took)].add();
   sum_.add(static_cast<std::uint64_t>(std::max(Duration::rep{0}, took.count())));
+}
+
+void Histogram::keep_exemplar(const Exemplar& exemplar) {
+  const std::lock_guard lock(mutex_);
+  exemplars_[bucket_of(exemplar.took)] = exemplar;
+}
+
+Histogram::Exemplars Histogram::exemplars() const {
+  const std::lock_guard lock(mutex_);
+  return exemplars_;
 }
 
 Outcome outcome_of(const ReserveOutcome& outcome) noexcept {

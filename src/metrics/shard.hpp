@@ -1,5 +1,6 @@
 #pragma once
 
+#include "core/trace/trace_context.hpp"
 #include "metrics/outside.hpp"
 #include "metrics/routes.hpp"
 
@@ -10,6 +11,7 @@
 #include <atomic>
 #include <chrono>
 #include <limits>
+#include <mutex>
 #include <optional>
 
 /// Counters (protocol.md §21). Each thread counts in its own shard: no locks, and no cache line
@@ -36,17 +38,31 @@ using Duration = std::chrono::nanoseconds;
 inline constexpr std::array bucket_ends{0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1,
                                         0.25,   0.5,   1.0,    2.5,   5.0,  10.0,  30.0, 60.0};
 
+/// A recorded request as an example of a bucket (OpenMetrics 1.0, "Exemplars").
+struct Exemplar {
+  TraceContext span{};
+  Duration took{};
+  std::chrono::system_clock::time_point at{};
+};
+
 class Histogram {
  public:
   static constexpr std::size_t bucket_count = bucket_ends.size() + 1;  ///< The last has no end.
+  using Exemplars = std::array<std::optional<Exemplar>, bucket_count>;
 
   void observe(Duration took) noexcept;
+  /// Besides, with the span that shows it.
+  void keep_exemplar(const Exemplar& exemplar);
+  /// The last of each bucket. Safe from any thread.
+  Exemplars exemplars() const;
   std::uint64_t in_bucket(std::size_t index) const noexcept { return buckets_[index].value(); }
   Duration sum() const noexcept { return Duration(sum_.value()); }
 
  private:
   std::array<Counter, bucket_count> buckets_;
   Counter sum_;
+  mutable std::mutex mutex_;  ///< Of `exemplars_`, which only recorded requests write.
+  Exemplars exemplars_{};
 };
 
 /// A moment that one thread sets and any thread reads.

@@ -21,7 +21,25 @@ void append_escaped(std::string& out, std::string_view text, bool quotes_too) {
   }
 }
 
+/// OpenMetrics, "Numbers": the end of a bucket is written as a float.
+std::string end_text(double end, Format format) {
+  std::string text = fmt::format("{}", end);
+  const bool is_whole = text.find_first_of(".e") == std::string::npos;
+  return format == Format::open_metrics && is_whole ? text + ".0" : text;
+}
+
 }  // namespace
+
+std::string_view content_type_of(Format format) noexcept {
+  return format == Format::open_metrics
+             ? "application/openmetrics-text; version=1.0.0; charset=utf-8"
+             : "text/plain; version=0.0.4; charset=utf-8";
+}
+
+Format preferred_format(std::string_view accept) noexcept {
+  const bool is_named = accept.find("application/openmetrics-text") != std::string_view::npos;
+  return is_named ? Format::open_metrics : Format::prometheus;
+}
 
 std::optional<double> quantile(const HistogramSum& histogram, double share) noexcept {
   const auto& buckets = histogram.buckets;
@@ -42,6 +60,11 @@ std::optional<double> quantile(const HistogramSum& histogram, double share) noex
 }
 
 void Text::family(std::string_view name, std::string_view type, std::string_view help) {
+  constexpr std::string_view total = "_total";
+  // There the samples of a family `name` of counters are called `name_total`.
+  if (format_ == Format::open_metrics && type == "counter" && name.ends_with(total)) {
+    name.remove_suffix(total.size());
+  }
   out_ += fmt::format("# HELP {} ", name);
   append_escaped(out_, help, false);
   out_ += fmt::format("\n# TYPE {} {}\n", name, type);
@@ -81,10 +104,27 @@ void Text::histogram(std::string_view name, const HistogramSum& histogram) {
   for (std::size_t i = 0; i < histogram.buckets.size(); ++i) {
     so_far += histogram.buckets[i];
     const bool has_end = i < bucket_ends.size();
-    out_ += fmt::format("{}_bucket{{le=\"{}\"}} {}\n", name,
-                        has_end ? fmt::format("{}", bucket_ends[i]) : "+Inf", so_far);
+    out_ += fmt::format("{}_bucket{{le=\"{}\"}}", name,
+                        has_end ? end_text(bucket_ends[i], format_) : "+Inf");
+    end_bucket(so_far, histogram.exemplars[i]);
   }
   out_ += fmt::format("{}_sum {}\n{}_count {}\n", name, histogram.seconds, name, so_far);
+}
+
+void Text::end_bucket(std::uint64_t number, const std::optional<Exemplar>& exemplar) {
+  out_ += fmt::format(" {}", number);
+  if (exemplar && format_ == Format::open_metrics) {
+    const auto seconds = [](auto time) { return std::chrono::duration<double>(time).count(); };
+    out_ += fmt::format(" # {{trace_id=\"{}\",span_id=\"{}\"}} {} {:.3f}",
+                        to_hex(exemplar->span.trace.bytes), to_hex(exemplar->span.span.bytes),
+                        seconds(exemplar->took), seconds(exemplar->at.time_since_epoch()));
+  }
+  out_ += '\n';
+}
+
+std::string Text::take() {
+  if (format_ == Format::open_metrics) out_ += "# EOF\n";
+  return std::move(out_);
 }
 
 void Text::end_sample(std::uint64_t number) { out_ += fmt::format(" {}\n", number); }

@@ -125,6 +125,10 @@ std::size_t on_body(char* data, std::size_t size, std::size_t count, void* to) {
   return size * count;
 }
 
+int on_progress(void* is_abandoned, curl_off_t, curl_off_t, curl_off_t, curl_off_t) {
+  return static_cast<const std::atomic<bool>*>(is_abandoned)->load() ? 1 : 0;
+}
+
 Kind kind_of(CURLcode code, const Incoming& incoming) {
   if (incoming.too_large) return Kind::too_large;
   switch (code) {
@@ -132,6 +136,7 @@ Kind kind_of(CURLcode code, const Incoming& incoming) {
     case CURLE_COULDNT_CONNECT:
       return Kind::connect;
     case CURLE_OPERATION_TIMEDOUT:
+    case CURLE_ABORTED_BY_CALLBACK:
       return Kind::timeout;
     case CURLE_SSL_CONNECT_ERROR:
     case CURLE_PEER_FAILED_VERIFICATION:
@@ -204,6 +209,11 @@ void set_rules(CURL* c, const FetchRequest& request) {
   curl_easy_setopt(c, CURLOPT_HTTP_VERSION, CURL_HTTP_VERSION_1_1);
   curl_easy_setopt(c, CURLOPT_NOSIGNAL, 1L);
   curl_easy_setopt(c, CURLOPT_TIMEOUT_MS, static_cast<long>(request.timeout.count()));
+  if (request.is_abandoned != nullptr) {
+    curl_easy_setopt(c, CURLOPT_NOPROGRESS, 0L);
+    curl_easy_setopt(c, CURLOPT_XFERINFOFUNCTION, on_progress);
+    curl_easy_setopt(c, CURLOPT_XFERINFODATA, request.is_abandoned);
+  }
   if (!request.ca_file.empty()) {
     curl_easy_setopt(c, CURLOPT_CAINFO, request.ca_file.c_str());
     curl_easy_setopt(c, CURLOPT_CAPATH, nullptr);  // No other authority is trusted.

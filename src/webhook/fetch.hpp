@@ -3,6 +3,7 @@
 #include <idem/record.hpp>
 #include <idem/worker_limits.hpp>
 
+#include <atomic>
 #include <cstdint>
 #include <expected>
 #include <memory>
@@ -32,6 +33,8 @@ struct FetchRequest {
   /// PEM files of a certificate to present, and its key; empty: none.
   std::string certificate_file{};
   std::string key_file{};
+  /// Ends the request within about a second once it is true, as if its time were over. Null: never.
+  const std::atomic<bool>* is_abandoned = nullptr;
 };
 
 /// A final answer, whatever its status.

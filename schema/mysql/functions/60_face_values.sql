@@ -106,7 +106,8 @@ BEGIN
   RETURN v_head;
 END;
 
--- The fields of a stored answer, in their order. A value that is not UTF-8 reads as Latin-1.
+-- The fields of a stored answer, in their order, without the trace that a gateway stores behind them (Idem-Trace, as in
+-- src/core/exchange/answers.hpp). A value that is not UTF-8 reads as Latin-1.
 CREATE OR REPLACE FUNCTION idem_headers(p_head LONGBLOB) RETURNS LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin
 DETERMINISTIC NO SQL
 BEGIN
@@ -116,9 +117,10 @@ BEGIN
   DECLARE v_text LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin;
   DECLARE v_out LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin DEFAULT '';
   IF p_head IS NULL THEN RETURN NULL; END IF;
-  WHILE v_at <= LENGTH(p_head) DO
+  fields: WHILE v_at <= LENGTH(p_head) DO
     SET v_part = SUBSTR(p_head, v_at + 4, idem_number_at(p_head, v_at, 4));
     SET v_at = v_at + 4 + LENGTH(v_part);
+    IF NOT v_is_value AND v_part = 'Idem-Trace' THEN LEAVE fields; END IF;
     SET v_text = CONVERT(v_part USING utf8mb4);
     IF v_text IS NULL OR CAST(v_text AS BINARY) <> v_part THEN
       SET v_text = CONVERT(CONVERT(v_part USING latin1) USING utf8mb4);
@@ -126,7 +128,7 @@ BEGIN
     SET v_out = CONCAT(v_out, IF(v_is_value, ', ', IF(v_out = '', '[', ', [')), JSON_QUOTE(v_text),
                        IF(v_is_value, ']', ''));
     SET v_is_value = NOT v_is_value;
-  END WHILE;
+  END WHILE fields;
   RETURN CONCAT('[', v_out, ']');
 END;
 

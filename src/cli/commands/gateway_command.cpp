@@ -1,8 +1,10 @@
 #include "admin/admin.hpp"
 #include "admin/audit/audit_trail.hpp"
+#include "cli/commands/certificates.hpp"
 #include "cli/commands/core_dumps.hpp"
 #include "cli/commands/reconciling.hpp"
 #include "cli/commands/signals.hpp"
+#include "cli/commands/tracing.hpp"
 #include "cli/process/handover.hpp"
 #include "cli/process/passed_sockets.hpp"
 #include "cli/process/resources.hpp"
@@ -60,8 +62,10 @@ class GatewayProcess {
     store_->watch(waiters);
     registry_ =
         std::make_unique<metrics::Registry>(options_.tenant_label, store_->identity().secret);
+    tracing_.emplace(options_.traces, options_.settings.owner, log_);
     name_series();
-    observing_ = std::make_unique<gateway::Observing>(*registry_, log_, options_.log_requests);
+    observing_ = std::make_unique<gateway::Observing>(*registry_, log_, options_.log_requests,
+                                                      tracing_->tracer());
     shared_ =
         std::make_unique<gateway::GatewayShared>(*store_, *spill_, std::move(waiters), *observing_);
     shared_->lookups = std::make_shared<gateway::LookupLimit>();
@@ -74,12 +78,9 @@ class GatewayProcess {
     if (const auto adopted = adopt_routes(*settings); !adopted) return fail(adopted.error());
     settings_ = std::move(settings);
     note_routes();
-    auto certificate = read_certificate(options_.tls, tls_.get());
-    if (!certificate) return fail(certificate.error());
-    tls_ = std::move(*certificate);
-    auto admin_certificate = read_certificate(options_.admin_tls, nullptr);
-    if (!admin_certificate) return fail("admin: " + admin_certificate.error());
-    admin_tls_ = std::move(*admin_certificate);
+    auto certificates = read_certificates(options_, {});
+    if (!certificates) return fail(certificates.error());
+    certificates_ = std::move(*certificates);
     build_loops();
     if (const auto built = build_admin(); !built) return fail(built.error());
     if (const auto opened = open_listeners(); !opened) return fail(opened.error());
@@ -129,17 +130,6 @@ class GatewayProcess {
     return {};
   }
 
-  using Certificate = std::shared_ptr<const http::TlsContext>;
-
-  // Without a configured certificate: null.
-  static std::expected<Certificate, std::string> read_certificate(
-      const http::TlsContext::ServerFiles& files, const http::TlsContext* before) {
-    if (files.certificate.empty()) return Certificate{};
-    auto context = http::TlsContext::for_server(files, before);
-    if (!context) return std::unexpected("TLS: " + context.error());
-    return std::move(*context);
-  }
-
   /// Adds the place in the file to an error; an error about a flag needs none.
   static std::string located(const Given& given, const std::string& error) {
     return given.place.in_file() ? given.place.text() + ": " + error : error;
@@ -149,27 +139,25 @@ class GatewayProcess {
   // serving.
   void reload() {
     auto read = read_again(source_, given_, *settings_);
-    auto certificate = read_certificate(options_.tls, tls_.get());
-    auto admin_certificate = read_certificate(options_.admin_tls, admin_tls_.get());
+    auto certificates = read_certificates(options_, certificates_);
     if (!read) return refuse_reload(read.error());
-    if (!certificate) return refuse_reload(certificate.error());
-    if (!admin_certificate) return refuse_reload("admin: " + admin_certificate.error());
+    if (!certificates) return refuse_reload(certificates.error());
     // Last, because it cannot be undone.
     const auto adopted = adopt_routes(read->options.settings);
     if (!adopted) return refuse_reload(adopted.error());
     given_ = std::move(read->given);
     use(std::move(read->options.settings));
-    if (*certificate) {
-      tls_ = std::move(*certificate);
-      gateway_server_->use_tls(tls_);
-    }
-    if (*admin_certificate && admin_server_) {
-      admin_tls_ = std::move(*admin_certificate);
-      admin_server_->use_tls(admin_tls_);
-    }
+    certificates_ = std::move(*certificates);
+    use_certificates();
     note_settings("config.reload");
     log_(LogLevel::info, "reloaded",
          {{"certificate", options_.tls.certificate}, {"routes", settings_->routes.all().size()}});
+  }
+
+  void use_certificates() {
+    const auto& [clients, operators] = certificates_;
+    if (clients) gateway_server_->use_tls(clients);
+    if (operators && admin_server_) admin_server_->use_tls(operators);
   }
 
   void refuse_reload(const std::string& reason) {
@@ -199,6 +187,7 @@ class GatewayProcess {
   void name_series() {
     registry_->version(IDEM_VERSION);
     registry_->add_upstream(options_.settings.authorize.has_value());
+    registry_->add_traces(tracing_->counts());
     for (const auto& [name, provider] : options_.providers) {
       registry_->add_provider(name, provider->counts);
     }
@@ -308,13 +297,13 @@ class GatewayProcess {
   }
 
   void start() {
-    if (tls_) gateway_server_->use_tls(tls_);
+    use_certificates();
     gateway_server_->start();
-    if (admin_server_ && admin_tls_) admin_server_->use_tls(admin_tls_);
     if (admin_server_) admin_server_->start();
     for (auto& loop : loops_) threads_.emplace_back([running = loop.get()] { running->run(); });
     threads_.emplace_back([this] { dispatch_loop_->run("idem-dispatch"); });
     threads_.emplace_back([this] { admin_loop_->run("idem-admin"); });
+    tracing_->start();
     runner_ = workers::keep_lifecycle(*store_, log_, registry_->add_shard());
     reconciling_ = std::make_unique<Reconciling>(*store_, log_, registry_->add_shard(),
                                                  options_.providers, settings_);
@@ -416,6 +405,7 @@ class GatewayProcess {
     dispatch_loop_->stop();
     admin_loop_->stop();
     for (auto& thread : threads_) thread.join();
+    tracing_->stop();
     admin_.reset();  // Before the store, which it may still ask.
     // Observations of shadow routes may still wait for these, on loops that no longer run. Their
     // digests ask the store for its secrets.
@@ -451,6 +441,7 @@ class GatewayProcess {
   LogSink log_;
   Millis longest_{};
   std::unique_ptr<metrics::Registry> registry_;
+  std::optional<Tracing> tracing_;
   std::unique_ptr<gateway::Observing> observing_;
   sigset_t signals_{};
   PassedSockets passed_;
@@ -474,8 +465,7 @@ class GatewayProcess {
   std::unique_ptr<admin::AuditTrail> audit_;       ///< Likewise.
   std::unique_ptr<http::Service> admin_;
   std::vector<http::ServingLoop> serving_;
-  std::shared_ptr<const http::TlsContext> tls_;
-  std::shared_ptr<const http::TlsContext> admin_tls_;
+  Certificates certificates_;
   std::unique_ptr<http::Server> gateway_server_;
   std::unique_ptr<http::Server> admin_server_;
   std::vector<std::thread> threads_;

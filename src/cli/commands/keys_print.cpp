@@ -102,7 +102,8 @@ bool print_record(const std::string& json) {
                                     "reconcile_attempts",
                                     "upstream_reference",
                                     "provider",
-                                    "response_status"};
+                                    "response_status",
+                                    "trace_id"};
   std::vector<std::vector<std::string>> rows;
   for (const auto* name : shown) rows.push_back({name, text_of(record->find(name))});
   print_rows(rows);

@@ -97,6 +97,12 @@ struct GatewayFlags {
   Given evidence_grace{"60s"};
   Given metrics_tenants{"digest"};
   Given log_requests{"false"};
+  Given traces_url{};
+  Given traces_sample{"parent"};
+  Given traces_one_in{"10"};
+  Given traces_service{"idem"};
+  Given traces_header_file{};
+  Given traces_ca{};
   Given core_dumps{"false"};
   GivenList key_headers{};
   Given key_syntax{"any"};

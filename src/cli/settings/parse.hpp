@@ -28,6 +28,8 @@ void check_ca(const Given& file, Complaints& complaints);
 void parse_server_files(const std::string& section, const Given& cert, const Given& key,
                         const Given& client_ca, http::TlsContext::ServerFiles& out,
                         Complaints& complaints);
+/// The collector of traces, if one is given.
+void parse_traces(const GatewayFlags& flags, tracing::TraceSettings& out, Complaints& complaints);
 /// Who may use the admin API.
 void parse_login(const GatewayFlags& flags, GatewayOptions& options, Complaints& complaints);
 /// Networks of trusted proxies.

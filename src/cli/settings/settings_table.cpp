@@ -107,6 +107,30 @@ Table connection_settings(GatewayFlags& f) {
   };
 }
 
+Table trace_settings(GatewayFlags& f) {
+  return {
+      {"traces.url", "--traces", text, &f.traces_url,
+       "http(s)://HOST[:PORT] of a collector that accepts spans by OTLP/HTTP in JSON; a URL "
+       "without "
+       "a path gets /v1/traces. Without it nothing is traced",
+       restart, gateways},
+      {"traces.sample", "--traces-sample", one_of("parent|ratio"), &f.traces_sample,
+       "parent: a request with a traceparent is recorded if its caller recorded it, and one_in "
+       "decides about the others; ratio: one_in decides about all",
+       restart, gateways},
+      {"traces.one_in", "--traces-one-in", number(1, 1'000'000'000), &f.traces_one_in,
+       "records one in so many requests; 1: each", restart, gateways},
+      {"traces.service", "--traces-service", text, &f.traces_service, "service.name of the spans",
+       restart, gateways},
+      {"traces.header_file", "--traces-header-file", path, &f.traces_header_file,
+       "file with one header field for the collector, such as Authorization: Bearer TOKEN", restart,
+       gateways},
+      {"traces.ca", "--traces-ca", path, &f.traces_ca,
+       "PEM file: the CA of the collector's certificate; by default the system's", restart,
+       gateways},
+  };
+}
+
 Table store_settings(GatewayFlags& f) {
   static const std::string store_help =
       "URL of the store: " + store_url_forms() + ", which stores nothing on disk";
@@ -218,7 +242,7 @@ std::vector<Setting> settings_of(GatewayFlags& f) {
   Table all;
   for (const auto& part :
        {process_settings(f), connection_settings(f), settings_for_all(f.rest, "upstream."),
-        store_settings(f), settings_of(f.caller), key_settings(f),
+        store_settings(f), trace_settings(f), settings_of(f.caller), key_settings(f),
         settings_for_all(f.rest, "defaults."), async_settings(f), encryption_settings(f),
         settings_for_all(f.rest, "limits."), limit_settings(f), quota_settings(f)}) {
     all.insert(all.end(), part.begin(), part.end());

@@ -81,13 +81,22 @@ std::string imf_fixdate(StoreTime time) {
 }
 
 StoredResponse stored_head(const WireAnswer& answer, bool body_is_stored,
-                           std::span<const std::string> replay_fields) {
+                           std::span<const std::string> replay_fields, const std::string& trace) {
   StoredResponse stored;
   stored.status = answer.status;
   stored.body_stored = body_is_stored;
   stored.headers = answer.headers;
   keep_storable(stored.headers, replay_fields);
+  if (!trace.empty()) stored.headers.push_back({std::string(trace_field), trace});
   return stored;
+}
+
+std::string take_trace(std::vector<Field>& stored) {
+  const auto found = std::ranges::find(stored, trace_field, &Field::name);
+  if (found == stored.end()) return {};
+  std::string trace = std::move(found->value);
+  stored.erase(found);
+  return trace;
 }
 
 void mark_outcome(WireAnswer& answer, std::string_view outcome,
@@ -98,9 +107,15 @@ void mark_outcome(WireAnswer& answer, std::string_view outcome,
 }
 
 WireAnswer replay_answer(Replay replay, const RecordId& id) {
-  if (!replay.response.body_stored) return not_stored_answer(replay, id);
+  std::string ran_in = take_trace(replay.response.headers);
+  if (!replay.response.body_stored) {
+    WireAnswer answer = not_stored_answer(replay, id);
+    answer.ran_in = std::move(ran_in);
+    return answer;
+  }
   WireAnswer answer{replay.response.status, std::move(replay.response.headers),
                     std::move(replay.response.body)};
+  answer.ran_in = std::move(ran_in);
   // A service that completed its own record (§17) stored only the fields that it named. Without
   // this each replay would carry the date of its sending, and retries would differ.
   const bool dated =

@@ -44,9 +44,16 @@ WireAnswer overloaded_answer(std::string detail);
 /// The value of Retry-After: whole seconds, rounded up, at least 1.
 std::string retry_after_text(Millis time);
 
-/// The stored part of an answer (§14), without its body.
+/// Beside a stored answer: the span of the request that ran the work, as a traceparent. No client
+/// and no upstream can set or read it, because its name is reserved (§14).
+inline constexpr std::string_view trace_field = "Idem-Trace";
+
+/// The stored part of an answer (§14), without its body. `trace`: a traceparent, or empty.
 StoredResponse stored_head(const WireAnswer& answer, bool body_is_stored,
-                           std::span<const std::string> replay_fields = {});
+                           std::span<const std::string> replay_fields = {},
+                           const std::string& trace = {});
+/// Removes the trace from a stored answer, and returns it; empty: there was none.
+std::string take_trace(std::vector<Field>& stored);
 
 /// Adds the outcome fields to the upstream's own answer; adds their names to its
 /// Access-Control-Expose-Headers, if it has one.

@@ -253,8 +253,8 @@ ExchangeAction Exchange::conclude(UpstreamAnswered event) {
   switch (meaning) {
     case Disposition::store: {
       outcome_ = "stored";
-      StoredResponse stored =
-          stored_head(answer, !stream_ && settings_.store_body, settings_.replay_fields);
+      StoredResponse stored = stored_head(answer, !stream_ && settings_.store_body,
+                                          settings_.replay_fields, settings_.trace);
       return settle(Complete{reserve_.id, attempt_, std::move(stored), std::move(event.reference)},
                     std::move(answer));
     }

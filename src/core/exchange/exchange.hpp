@@ -39,6 +39,8 @@ struct ExchangeSettings {
   Millis rest{};
   /// When the reconciler first asks about an unknown outcome; none: it never asks.
   std::optional<Millis> reconcile_in{};
+  /// Stored beside an answer of this attempt (answers.hpp, trace_field); empty: nothing.
+  std::string trace{};
   /// The answer to QuotaExceeded, if set: the reserve allows no new record.
   std::optional<WireAnswer> no_record{};
   Millis settle_retry_first{50};

@@ -23,6 +23,9 @@ struct WireAnswer {
   std::shared_ptr<const std::string> shared_body{};
   /// The problem, if Idem made this answer: it may be written in another form (error_form.hpp).
   std::shared_ptr<const Problem> problem{};
+  /// Of a replay: the span of the request whose answer it is, as a traceparent; empty: none was
+  /// recorded. Never sent.
+  std::string ran_in{};
 
   std::string_view body_bytes() const noexcept { return shared_body ? *shared_body : body; }
 };

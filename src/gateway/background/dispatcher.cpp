@@ -242,13 +242,17 @@ class LoopDispatcher final : public Dispatcher, Timed {
     const Millis rest = places_.rest(id, dice());
     ExchangeSettings rules = exchange_rules(route, work.lease);
     rules.rest = rest;
+    Observation seen(observer_);
+    seen.trace(work.request->head(), route, Observation::Origin::stored);
+    const auto trace = seen.trace().outgoing();
+    if (trace && trace->parent.is_sampled) rules.trace = traceparent_of(trace->parent);
     auto exchange = std::make_shared<Exchange>(rules, work.claimed, work.lease);
     Dispatch dispatch(pool_, route, observer_);
     std::string head;  // As long as the request may still be sent.
     bool released = false;
     {
       const Heartbeat heartbeat(loop_, shared_.store, exchange);
-      released = co_await carry_out(work, *exchange, dispatch, head);
+      released = co_await carry_out(work, *exchange, seen, dispatch, head);
     }
     const MonotonicTime ended_at = MonotonicClock::now();
     // Also of an answer that is not kept: the work must not be cut at its head. The outcome is
@@ -275,10 +279,9 @@ class LoopDispatcher final : public Dispatcher, Timed {
   }
 
   /// True when it was released.
-  Task<bool> carry_out(const Work& work, Exchange& exchange, Dispatch& dispatch,
+  Task<bool> carry_out(const Work& work, Exchange& exchange, Observation& seen, Dispatch& dispatch,
                        std::string& head) {
     const Route& route = work.request->route();
-    Observation seen(observer_);
     bool released = false;
     ExchangeAction action = exchange.start(work.claimed_at);
     for (;;) {
@@ -293,13 +296,15 @@ class LoopDispatcher final : public Dispatcher, Timed {
         co_await loop_.sleep(later->delay);  // Without an end (§4).
         action = exchange.on(RetryDue{}, MonotonicClock::now());
       } else if (std::holds_alternative<Connect>(action)) {
+        seen.connecting();
         auto event = co_await dispatch.connect();
+        seen.connected(event);
         note_reached(event);
         action = exchange.on(std::move(event), MonotonicClock::now());
       } else if (auto* send = std::get_if<Send>(&action)) {
         seen.sending();
-        auto event = co_await send_request(work, dispatch, *send, head);
-        seen.sent();
+        auto event = co_await send_request(work, seen, dispatch, *send, head);
+        seen.sent(event);
         note_reached(event);
         action = exchange.on(std::move(event), MonotonicClock::now());
       } else {
@@ -320,11 +325,12 @@ class LoopDispatcher final : public Dispatcher, Timed {
     endless_.erase(endless_.find(wire));
   }
 
-  Task<ExchangeEvent> send_request(const Work& work, Dispatch& dispatch, const Send& send,
-                                   std::string& head) {
+  Task<ExchangeEvent> send_request(const Work& work, Observation& seen, Dispatch& dispatch,
+                                   const Send& send, std::string& head) {
     const auto& request = *work.request;
     head.clear();
-    append_forwarded_head(head, request.head(), *work.settings);
+    append_forwarded_head(head, request.head(), *work.settings, ForwardedKey::by_settings,
+                          seen.trace().outgoing());
     append_attempt_fields(head, send.attempt, send.id);
     append_content_length(head, request.body().size());
     head += "\r\n";

@@ -60,7 +60,8 @@ bool is_credential(std::string_view name, const GatewaySettings& settings) {
 
 std::string request_to_store(const http::RequestHead& head, const RequestParts& request,
                              const RecordId& id, const Identity& identity,
-                             const GatewaySettings& settings, const Route& route) {
+                             const GatewaySettings& settings, const Route& route,
+                             const std::optional<tracing::Outgoing>& trace) {
   StoredRequest stored{.minor_version = head.minor_version,
                        .method = head.method,
                        .target = head.origin_form,
@@ -71,11 +72,13 @@ std::string request_to_store(const http::RequestHead& head, const RequestParts& 
                        .body = request.body};
   RequestSecrets secrets{.key = request.key, .fields = {}};
   std::deque<std::string> preferences;  // Stay where they are.
+  const std::string parent = trace ? traceparent_of(trace->parent) : "";
   const http::HopByHop hop(head.fields);
   for (const auto& field : head.fields) {
     if (field.known == FieldName::host || field.known == FieldName::expect || hop.drops(field)) {
       continue;
     }
+    if (is_replaced(field.name, trace)) continue;
     if (is_key_field(field.name, settings) || keeps(route, field.name)) {
       secrets.fields.emplace_back(field.name, field.value);
     } else if (same_name(field.name, "Prefer")) {
@@ -85,6 +88,7 @@ std::string request_to_store(const http::RequestHead& head, const RequestParts& 
       stored.fields.emplace_back(field.name, field.value);
     }
   }
+  if (trace) stored.fields.emplace_back(traceparent_field, parent);
   const std::string sealed =
       seal(sealing_secrets(identity, settings).front(), encode_secrets(secrets), bound_to(stored));
   stored.sealed = sealed;

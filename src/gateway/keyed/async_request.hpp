@@ -4,6 +4,7 @@
 #include "gateway/keyed/request_parts.hpp"
 #include "gateway/settings.hpp"
 #include "http/head.hpp"
+#include "tracing/trace.hpp"
 
 #include <idem/store.hpp>
 
@@ -23,10 +24,12 @@ bool is_async(const http::RequestHead& head, const Route& route);
 bool is_credential(std::string_view name, const GatewaySettings& settings);
 
 /// The end-to-end part of a request. The key and the credentials that the route keeps are sealed
-/// (sealing.hpp); all other credentials are left out.
+/// (sealing.hpp); all other credentials are left out. With `trace` its traceparent replaces the
+/// client's: the run continues the accept.
 std::string request_to_store(const http::RequestHead& head, const RequestParts& request,
                              const RecordId& id, const Identity& identity,
-                             const GatewaySettings& settings, const Route& route);
+                             const GatewaySettings& settings, const Route& route,
+                             const std::optional<tracing::Outgoing>& trace = {});
 
 /// A stored request, as if it had just come. Cannot be moved: its parts are views into it.
 class RestoredRequest {

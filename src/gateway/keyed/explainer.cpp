@@ -187,7 +187,7 @@ class Case {
     out_.fingerprint = explained_fingerprint(request_, head_, *settings_, *route_);
     const bool async = !out_.in_shadow && is_async(head_, *route_);
     const auto exchange = make_exchange(head_, parts, std::move(reserve), identity, *settings_,
-                                        *route_, async, ExchangeSettings{}.look_again);
+                                        *route_, async, ExchangeSettings{}.look_again, {});
     const MonotonicTime started = MonotonicClock::now();
     ExchangeAction first = exchange->start(started);
     const StoreCall call = std::move(std::get<Ask>(first).call);

@@ -80,22 +80,27 @@ class KeyedDriver {
       } else if (auto* later = std::get_if<AskLater>(&action)) {
         action = co_await ask_later(later->delay);
       } else if (std::holds_alternative<Connect>(action)) {
+        request_.seen.connecting();
         auto event = co_await dispatch_.connect();
+        request_.seen.connected(event);
         action = exchange_->on(std::move(event), MonotonicClock::now());
       } else if (auto* send = std::get_if<Send>(&action)) {
         sent_ = true;
         request_.seen.sending();
         auto event = co_await send_request(*send);
-        request_.seen.sent();
+        request_.seen.sent(event);
         waiting_since_ = MonotonicTime{};  // Waiting for the settling write is counted anew.
         action = exchange_->on(std::move(event), MonotonicClock::now());
       } else if (auto* wait = std::get_if<WaitFor>(&action)) {
+        request_.seen.trace().begin(Observation::Phase::wait);
         auto event = co_await wait_for(*wait);
+        request_.seen.trace().end(Observation::Phase::wait);
         action = exchange_->on(std::move(event), MonotonicClock::now());
         if (std::holds_alternative<WaitFor>(action)) continue;
         auto refusal = co_await request_.authority->check_again();
         if (refusal) {  // This caller may no longer learn the attempt's outcome.
           waiter_.reset();
+          request_.seen.refused(refusal->status);
           co_await client_.answer(*refusal);
           co_return;
         }
@@ -109,6 +114,7 @@ class KeyedDriver {
               overloaded_answer("Too many stored answers are on their way to this caller already.");
           keep_until_.reset();
         }
+        request_.seen.ran_in(answer->answer.ran_in);
         request_.seen.finished(*exchange_, route_, answer->answer.status);
         if (keep_until_ && request_.replay_name) {
           co_await answer_and_keep(std::move(answer->answer));
@@ -187,7 +193,8 @@ class KeyedDriver {
 
   Task<ExchangeEvent> send_request(const Send& send) {
     head_.clear();
-    append_forwarded_head(head_, client_.head(), settings_);
+    append_forwarded_head(head_, client_.head(), settings_, ForwardedKey::by_settings,
+                          request_.seen.trace().outgoing());
     append_attempt_fields(head_, send.attempt, send.id);
     append_content_length(head_, request_.body.bytes().size());
     head_ += "\r\n";
@@ -279,6 +286,8 @@ Task<Reserve> reserve_beside(http::ServerStream& client, GatewayShared& shared,
 Task<void> serve_keyed(http::ServerStream& client, http::UpstreamPool& pool, GatewayShared& shared,
                        const GatewaySettings& settings, const Route& route, KeyedRequest& request) {
   Reserve reserve;
+  auto& trace = request.seen.trace();
+  trace.begin(Observation::Phase::fingerprint);
   if (request.body.size() <= limits::digest_on_loop_bytes_max) {
     reserve =
         make_reserve(client.head(), request.parts(), shared.store.identity(), settings, route);
@@ -286,15 +295,17 @@ Task<void> serve_keyed(http::ServerStream& client, http::UpstreamPool& pool, Gat
     reserve = co_await reserve_beside(client, shared, settings, route, request);
     auto refusal = co_await request.authority->check_again();  // The digest may have taken long.
     if (refusal) {
+      request.seen.refused(refusal->status);
       co_await client.answer(*refusal);
       co_return;
     }
   }
+  trace.end(Observation::Phase::fingerprint);
   crash_point(CrashPoint::fingerprinted);
   const bool async = is_async(client.head(), route);
   auto exchange =
       make_exchange(client.head(), request.parts(), std::move(reserve), shared.store.identity(),
-                    settings, route, async, shared.dispatcher->look_again());
+                    settings, route, async, shared.dispatcher->look_again(), trace.outgoing());
   if (async) drop_body(request.body, shared.spill);  // The store has it from here on.
   KeyedDriver driver(client, pool, shared, settings, route, std::move(request),
                      std::move(exchange));

@@ -33,11 +33,13 @@ ExchangeSettings exchange_settings(const http::RequestHead& head, const Route& r
 std::shared_ptr<Exchange> make_exchange(const http::RequestHead& head, const RequestParts& request,
                                         Reserve reserve, const Identity& identity,
                                         const GatewaySettings& settings, const Route& route,
-                                        bool async, Millis look_again) {
+                                        bool async, Millis look_again,
+                                        const std::optional<tracing::Outgoing>& trace) {
   auto rules = exchange_settings(head, route, async, look_again);
   if (request.new_key_rejection != nullptr) rules.no_record = to_answer(*request.new_key_rejection);
+  if (trace && trace->parent.is_sampled) rules.trace = traceparent_of(trace->parent);
   if (!async) return std::make_shared<Exchange>(rules, std::move(reserve));
-  auto stored = request_to_store(head, request, reserve.id, identity, settings, route);
+  auto stored = request_to_store(head, request, reserve.id, identity, settings, route, trace);
   return std::make_shared<Exchange>(rules, Accept{std::move(reserve), std::move(stored)});
 }
 

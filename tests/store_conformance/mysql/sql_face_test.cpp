@@ -60,6 +60,17 @@ class MysqlFace : public testing::Test {
 
 constexpr const char* begin = "START TRANSACTION; INSERT INTO payments VALUES ('p', 5)";
 
+TEST_F(MysqlFace, S14_the_trace_beside_a_gateways_answer_is_not_for_services) {
+  const Execute run = gateway_reserves(1);
+  StoredResponse stored = answer();
+  stored.headers.push_back(
+      {"Idem-Trace", "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01"});
+  ASSERT_TRUE(ask_and_wait(*store_, a_complete(run, stored)));
+  EXPECT_EQ(record(1)->response->headers, stored.headers) << "gateways read it";
+  EXPECT_EQ(session_->run("SELECT idem_headers(answer_head) FROM idem_slots"),
+            R"([["Content-Type", "text/plain"], ["Location", "/payments/1"]])");
+}
+
 TEST_F(MysqlFace, S17_T57_rows_and_completion_are_one_commit) {
   const Execute attempt = gateway_reserves(1);
   session_->run(begin);

@@ -48,6 +48,21 @@ std::array<std::uint8_t, N> bytes_of(std::string text) {
   return out;
 }
 
+TEST_F(SqlAnswers, S14_the_trace_beside_a_gateways_answer_is_not_for_services) {
+  Reserve verb = a_reserve(1);
+  verb.generation = store_->identity().generation;
+  const auto reserved = ask_and_wait(*store_, verb);
+  ASSERT_TRUE(reserved && is<Execute>(*reserved));
+  StoredResponse stored = answer();
+  stored.headers.push_back(
+      {"Idem-Trace", "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01"});
+  ASSERT_TRUE(ask_and_wait(*store_, a_complete(std::get<Execute>(*reserved), stored)));
+  const auto record = ask_and_wait(*store_, Find{key(1)}).value();
+  EXPECT_EQ(record->response->headers, stored.headers) << "gateways read it";
+  EXPECT_EQ(session_.run("SELECT response_headers FROM idem.find('" + to_hex(key(1).bytes) + "')"),
+            R"([["Content-Type", "text/plain"], ["Location", "/payments/1"]])");
+}
+
 TEST_F(SqlAnswers, S14_an_encrypted_answer_raises_and_the_rows_in_clear_are_counted) {
   const auto sealed = make_sealed(std::move(store_), test_encryption());
   const std::string of = attempt("k1");

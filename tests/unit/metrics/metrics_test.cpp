@@ -112,5 +112,43 @@ TEST(Metrics, a_reaper_that_is_stuck_is_seen_by_its_age) {
   EXPECT_EQ(age(), 0) << "never less";
 }
 
+TEST(Metrics, the_format_is_the_scrapers_choice) {
+  EXPECT_EQ(preferred_format(""), Format::prometheus);
+  EXPECT_EQ(preferred_format("text/plain, */*"), Format::prometheus);
+  EXPECT_EQ(preferred_format("application/openmetrics-text;version=1.0.0,text/plain;q=0.5"),
+            Format::open_metrics);
+}
+
+TEST(Metrics, open_metrics_has_exemplars_and_the_older_format_has_none) {
+  Registry registry(TenantLabel::off, Secret{});
+  const auto keep = [&](std::uint8_t span, Duration took, std::chrono::seconds at) {
+    TraceContext context{.is_sampled = true};
+    context.trace.bytes.fill(0xab);
+    context.span.bytes.fill(span);
+    auto& shard = registry.add_shard();
+    shard.request.observe(took);
+    shard.request.keep_exemplar({context, took, std::chrono::system_clock::time_point(at)});
+  };
+  keep(0x01, 3ms, 100s);
+  keep(0x02, 4ms, 99s);  // Older, on another thread.
+  keep(0x03, 61s, 7s);
+  const auto older = registry.exposition({});
+  EXPECT_EQ(older.find("trace_id"), std::string::npos);
+  EXPECT_NE(older.find("idem_request_seconds_bucket{le=\"1\"} 2\n"), std::string::npos);
+  EXPECT_NE(older.find("# TYPE idem_store_errors_total counter"), std::string::npos);
+  const auto text = registry.exposition({}, Format::open_metrics);
+  const std::string trace = "trace_id=\"abababababababababababababababab\"";
+  EXPECT_NE(text.find("idem_request_seconds_bucket{le=\"0.005\"} 2 # {" + trace +
+                      ",span_id=\"0101010101010101\"} 0.003 100.000\n"),
+            std::string::npos)
+      << text;
+  EXPECT_NE(text.find("{le=\"+Inf\"} 3 # {" + trace + ",span_id=\"0303030303030303\"} 61 7.000\n"),
+            std::string::npos);
+  EXPECT_NE(text.find("idem_request_seconds_bucket{le=\"1.0\"} 2\n"), std::string::npos);
+  EXPECT_NE(text.find("# TYPE idem_store_errors counter"), std::string::npos);
+  EXPECT_NE(text.find("\nidem_store_errors_total 0\n"), std::string::npos);
+  EXPECT_TRUE(text.ends_with("# EOF\n"));
+}
+
 }  // namespace
 }  // namespace idem::metrics

@@ -14,6 +14,21 @@ std::string date_of(std::int64_t seconds, std::int64_t millis = 0) {
 }
 
 // RFC 9110 §5.6.7, whose example is the first.
+TEST(Answers, S14_the_trace_of_the_run_is_stored_beside_the_answer_and_never_sent) {
+  const std::string trace = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01";
+  const WireAnswer upstreams{201, {{"A", "1"}, {"Idem-Trace", "forged"}}, {}};
+  for (const bool keeps_body : {true, false}) {
+    const StoredResponse stored = stored_head(upstreams, keeps_body, {}, trace);
+    EXPECT_EQ(stored.headers, (std::vector<Field>{{"A", "1"}, {"Idem-Trace", trace}}));
+    const WireAnswer replay = replay_answer(Replay{stored, {}, {}}, {});
+    EXPECT_EQ(replay.ran_in, trace);
+    for (const Field& field : replay.headers) EXPECT_NE(field.name, "Idem-Trace");
+  }
+  const StoredResponse untraced = stored_head(upstreams, true);
+  EXPECT_EQ(untraced.headers, (std::vector<Field>{{"A", "1"}}));
+  EXPECT_EQ(replay_answer(Replay{untraced, {}, {}}, {}).ran_in, "");
+}
+
 TEST(Answers, a_date_is_an_imf_fixdate) {
   EXPECT_EQ(date_of(784111777), "Sun, 06 Nov 1994 08:49:37 GMT");
   EXPECT_EQ(date_of(0), "Thu, 01 Jan 1970 00:00:00 GMT");
