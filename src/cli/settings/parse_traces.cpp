@@ -50,10 +50,13 @@ void parse_header(const Given& file, std::vector<Field>& out, Complaints& compla
 
 void parse_traces(const GatewayFlags& flags, tracing::TraceSettings& out, Complaints& complaints) {
   if (flags.traces_url.text.empty()) {
-    for (const Given* other : {&flags.traces_sample, &flags.traces_one_in, &flags.traces_service,
-                               &flags.traces_header_file, &flags.traces_ca}) {
-      if (!other->given) continue;
-      complaints.add(other->place,
+    // config print gives each its default, too.
+    const GatewayFlags initial;
+    for (const auto other :
+         {&GatewayFlags::traces_sample, &GatewayFlags::traces_one_in, &GatewayFlags::traces_service,
+          &GatewayFlags::traces_header_file, &GatewayFlags::traces_ca}) {
+      if ((flags.*other).text == (initial.*other).text) continue;
+      complaints.add((flags.*other).place,
                      "without a collector nothing is traced; write --traces URL, or in the file "
                      "traces: {url: \"http://127.0.0.1:4318\"}");
     }

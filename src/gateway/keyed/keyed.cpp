@@ -80,9 +80,7 @@ class KeyedDriver {
       } else if (auto* later = std::get_if<AskLater>(&action)) {
         action = co_await ask_later(later->delay);
       } else if (std::holds_alternative<Connect>(action)) {
-        request_.seen.connecting();
-        auto event = co_await dispatch_.connect();
-        request_.seen.connected(event);
+        auto event = co_await connect();
         action = exchange_->on(std::move(event), MonotonicClock::now());
       } else if (auto* send = std::get_if<Send>(&action)) {
         sent_ = true;
@@ -92,9 +90,7 @@ class KeyedDriver {
         waiting_since_ = MonotonicTime{};  // Waiting for the settling write is counted anew.
         action = exchange_->on(std::move(event), MonotonicClock::now());
       } else if (auto* wait = std::get_if<WaitFor>(&action)) {
-        request_.seen.trace().begin(Observation::Phase::wait);
         auto event = co_await wait_for(*wait);
-        request_.seen.trace().end(Observation::Phase::wait);
         action = exchange_->on(std::move(event), MonotonicClock::now());
         if (std::holds_alternative<WaitFor>(action)) continue;
         auto refusal = co_await request_.authority->check_again();
@@ -187,7 +183,16 @@ class KeyedDriver {
       waiter_.emplace(shared_.waiters, client_, wait.id,
                       bounded_scope(settings_.scope, request_.scope));
     }
+    request_.seen.trace().begin(Observation::Phase::wait);
     auto event = co_await waiter_->wait(wait.until);
+    request_.seen.trace().end(Observation::Phase::wait);
+    co_return event;
+  }
+
+  Task<ExchangeEvent> connect() {
+    request_.seen.connecting();
+    auto event = co_await dispatch_.connect();
+    request_.seen.connected(event);
     co_return event;
   }
 

@@ -358,12 +358,9 @@ TEST_F(BadCollector, one_that_takes_a_part_says_so) {
 }
 
 TEST_F(BadCollector, one_that_is_gone_costs_spans_and_no_request) {
-  const std::string url = collector_->url();
   gateway_.reset();
+  const auto given = options(provider_->address());
   collector_.reset();
-  more_flags_ = {};
-  auto given = options(provider_->address());
-  given.flags = {"--traces", url, "--traces-one-in", "1"};
   gateway_ = std::make_unique<Gateway>(given);
   ASSERT_TRUE(gateway_->running());
   serve_some();

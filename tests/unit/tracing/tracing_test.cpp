@@ -85,8 +85,7 @@ TEST_F(Traced, by_ratio_no_client_decides_that_it_is_recorded) {
   RequestTrace trace;
   trace.begin(strict_, ids_, parent_text);
   EXPECT_FALSE(trace.is_recorded());
-  EXPECT_EQ(traceparent_of(trace.outgoing()->parent), unsampled_text)
-      << "the upstream is told that nobody records";
+  EXPECT_EQ(traceparent_of(trace.outgoing()->parent), unsampled_text) << "nobody records it";
 }
 
 TEST_F(Traced, without_a_readable_parent_a_new_trace_begins) {
