@@ -62,4 +62,9 @@ inline constexpr std::size_t approval_order_bytes_max = 24UL * 1024;
 inline constexpr std::size_t approvals_page_max = 100;
 inline constexpr auto approval_kept = std::chrono::hours(24) * 30;
 
+// How long an order to reload waits for its end, and how often it looks: the store may take long to
+// adopt new routes.
+inline constexpr auto reload_wait_max = 60s;
+inline constexpr auto reload_look_interval = 20ms;
+
 }  // namespace idem::inline v0_1::limits

@@ -10,6 +10,7 @@
 #include "admin/outbox.hpp"
 #include "admin/rekey.hpp"
 #include "admin/replies.hpp"
+#include "admin/settings_api.hpp"
 #include "admin/shadow.hpp"
 #include "admin/shred.hpp"
 #include "admin/status.hpp"
@@ -43,6 +44,7 @@ class Admin final : public http::Service {
         keys_(parts_, shard_, approvals_),
         outbox_(parts_, offload_, approvals_),
         tokens_(parts_, offload_),
+        settings_(parts_, offload_),
         audit_(parts_),
         jobs_(parts_, shard_, offload_, approvals_) {
     approvals_.decide_by([this](const ApprovalRequest& request, const OrderBody& order) {
@@ -116,6 +118,10 @@ class Admin final : public http::Service {
     }
     if (path.starts_with("/v1/tokens")) {
       auto answer = co_await tokens_.answer_to(client, caller);
+      co_return answer;
+    }
+    if (path.starts_with("/v1/settings")) {
+      auto answer = co_await settings_.answer_to(client, caller);
       co_return answer;
     }
     if (path.starts_with("/v1/jobs")) {
@@ -215,6 +221,7 @@ class Admin final : public http::Service {
   Offload offload_{"idem-admin-io"};
   OutboxApi outbox_;  ///< Holds only references: offloaded work may still use it at the end.
   TokensApi tokens_;
+  SettingsApi settings_;
   AuditApi audit_;
   std::optional<RekeyRun> rekey_run_;
   JobsApi jobs_;

@@ -1,6 +1,7 @@
 #pragma once
 
 #include "admin/login/login.hpp"
+#include "admin/setting_change.hpp"
 #include "core/exchange/explanation.hpp"
 #include "http/server.hpp"
 #include "metrics/registry.hpp"
@@ -43,6 +44,8 @@ struct AdminParts {
   std::function<std::string(const Record&)> provider_of = [](const Record& record) {
     return record.provider;
   };
+  /// Empty: the process has no reload.
+  Reloading reloading{};
   /// Requests of shadow routes that are being observed; empty: this process serves none. Safe on
   /// the loop's thread.
   std::function<std::size_t()> observing_now{};

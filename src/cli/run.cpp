@@ -65,7 +65,7 @@ int run(int argc, char** argv) {
   auto* worker_command = app.add_subcommand(
       "worker", "Sweep, reap, reconcile and deliver messages for a store, without a gateway");
   const SettingsSource worker_settings(*worker_command, Purpose::worker);
-  const ConfigCommand config_command(app);
+  ConfigCommand config_command(app);
   const DoctorCommand doctor(app);
   KeysCommand keys(app);
   OutboxCommand outbox(app);

@@ -2,6 +2,7 @@
 #include <regex>
 #include <sstream>
 
+#include "cli/settings/settings_changes.hpp"
 #include "config/reading.hpp"
 
 /// Wrong files, each with its complaint and the place; and right files.

@@ -1,6 +1,7 @@
 #include <cstdlib>
 #include <set>
 
+#include "cli/settings/settings_changes.hpp"
 #include "config/reading.hpp"
 
 /// Every setting is a flag, a variable and a key; a flag beats the environment beats the file.

@@ -45,6 +45,8 @@ constexpr std::array all{
     Endpoint{"GET", "/v1/jobs/{id}", viewer},
     Endpoint{"GET", "/v1/jobs/{id}/results", viewer},
     Endpoint{"POST", "/v1/jobs/{id}/cancel", operates, false, "jobs.cancel"},
+    Endpoint{"GET", "/v1/settings/changes", support},
+    Endpoint{"POST", "/v1/settings/reload", operates, false, "settings.reload"},
     Endpoint{"GET", "/v1/tokens", operates},
     Endpoint{"POST", "/v1/tokens", operates, false, "tokens.make"},
     Endpoint{"POST", "/v1/tokens/{name}/revoke", operates, false, "tokens.revoke"},

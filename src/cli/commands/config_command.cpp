@@ -128,13 +128,16 @@ std::string settings_page() {
 }
 
 ConfigCommand::ConfigCommand(CLI::App& app)
-    : command_(*app.add_subcommand("config", "Check, print or describe a configuration")),
+    : command_(*app.add_subcommand(
+          "config", "Check, print or describe a configuration; show and apply its changes")),
       check_(*command_.add_subcommand("check", "Report what is wrong with a configuration")),
       print_(*command_.add_subcommand("print", "Print the effective settings as YAML")),
       schema_(*command_.add_subcommand("schema", "Print the JSON Schema of the file")),
       docs_(*command_.add_subcommand("docs", "Print a page about all settings, in Markdown")),
       checked_(check_),
-      printed_(print_) {
+      printed_(print_),
+      changes_(command_),
+      reload_(command_) {
   command_.require_subcommand(1);
   check_
       .add_option(
@@ -149,7 +152,9 @@ ConfigCommand::ConfigCommand(CLI::App& app)
 
 bool ConfigCommand::parsed() const { return command_.parsed(); }
 
-int ConfigCommand::run() const {
+int ConfigCommand::run() {
+  if (changes_.parsed()) return changes_.run();
+  if (reload_.parsed()) return reload_.run();
   if (schema_.parsed()) {
     std::fputs(settings_schema().c_str(), stdout);
     return done;
@@ -158,16 +163,21 @@ int ConfigCommand::run() const {
     std::fputs(settings_page().c_str(), stdout);
     return done;
   }
-  if (check_.parsed()) {
-    if (role_ != "guessed") {
-      return check_settings(checked_, role_ == "worker" ? Purpose::worker : Purpose::gateway);
-    }
-    const int code = check_settings(checked_, checked_.guessed_purpose());
-    if (code != done && checked_.guessed_purpose() == Purpose::gateway) {
-      std::fputs("checked as settings of idem gateway; --role worker checks a worker's\n", stderr);
-    }
-    return code;
+  return check_.parsed() ? run_check() : run_print();
+}
+
+int ConfigCommand::run_check() const {
+  if (role_ != "guessed") {
+    return check_settings(checked_, role_ == "worker" ? Purpose::worker : Purpose::gateway);
   }
+  const int code = check_settings(checked_, checked_.guessed_purpose());
+  if (code != done && checked_.guessed_purpose() == Purpose::gateway) {
+    std::fputs("checked as settings of idem gateway; --role worker checks a worker's\n", stderr);
+  }
+  return code;
+}
+
+int ConfigCommand::run_print() const {
   const auto purpose = role_ == "worker"    ? Purpose::worker
                        : role_ == "gateway" ? Purpose::gateway
                                             : printed_.guessed_purpose();

@@ -1,20 +1,25 @@
 #pragma once
 
+#include "cli/commands/settings_command.hpp"
 #include "cli/settings/settings_source.hpp"
 
 namespace idem::cli {
 
 /// `idem config check|print|schema|docs`: reads settings as a gateway or worker with the same file,
 /// flags and variables would. Opens only the file and files of keys and secrets; `check` also looks
-/// whether other named files exist (config_check.hpp).
+/// whether other named files exist (config_check.hpp). `idem config changes|reload` ask a running
+/// gateway instead.
 class ConfigCommand {
  public:
   explicit ConfigCommand(CLI::App& app);
 
   bool parsed() const;
-  int run() const;
+  int run();
 
  private:
+  int run_check() const;
+  int run_print() const;
+
   CLI::App& command_;
   CLI::App& check_;
   CLI::App& print_;
@@ -23,6 +28,8 @@ class ConfigCommand {
   std::string role_ = "guessed";
   SettingsSource checked_;
   SettingsSource printed_;
+  ChangesCommand changes_;
+  ReloadCommand reload_;
 };
 
 /// What `idem config check` does with these settings: prints "ok" behind warnings, or every

@@ -3,6 +3,7 @@
 #include "cli/commands/certificates.hpp"
 #include "cli/commands/core_dumps.hpp"
 #include "cli/commands/reconciling.hpp"
+#include "cli/commands/reloads.hpp"
 #include "cli/commands/signals.hpp"
 #include "cli/commands/tracing.hpp"
 #include "cli/process/handover.hpp"
@@ -44,6 +45,7 @@ class GatewayProcess {
   GatewayProcess(const SettingsSource& source, ReadSettings read, LogSink log)
       : source_(source),
         given_(std::move(read.given)),
+        reloads_(source, given_),
         options_(std::move(read.options)),
         log_(std::move(log)) {}
 
@@ -138,13 +140,15 @@ class GatewayProcess {
   // All or nothing: on any error the gateway keeps its settings and certificate and goes on
   // serving.
   void reload() {
+    admin::SettingsDifference difference = reloads_.difference();
+    log_changes(log_, difference);
     auto read = read_again(source_, given_, *settings_);
     auto certificates = read_certificates(options_, certificates_);
-    if (!read) return refuse_reload(read.error());
-    if (!certificates) return refuse_reload(certificates.error());
+    if (!read) return refuse_reload(read.error(), difference);
+    if (!certificates) return refuse_reload(certificates.error(), difference);
     // Last, because it cannot be undone.
     const auto adopted = adopt_routes(read->options.settings);
-    if (!adopted) return refuse_reload(adopted.error());
+    if (!adopted) return refuse_reload(adopted.error(), difference);
     given_ = std::move(read->given);
     use(std::move(read->options.settings));
     certificates_ = std::move(*certificates);
@@ -152,6 +156,7 @@ class GatewayProcess {
     note_settings("config.reload");
     log_(LogLevel::info, "reloaded",
          {{"certificate", options_.tls.certificate}, {"routes", settings_->routes.all().size()}});
+    reloads_.ended(std::move(difference), &given_);
   }
 
   void use_certificates() {
@@ -160,8 +165,10 @@ class GatewayProcess {
     if (operators && admin_server_) admin_server_->use_tls(operators);
   }
 
-  void refuse_reload(const std::string& reason) {
+  void refuse_reload(const std::string& reason, admin::SettingsDifference difference) {
     log_(LogLevel::error, "reload_failed", {{"reason", reason}});
+    difference.refused = reason;
+    reloads_.ended(std::move(difference), nullptr);
   }
 
   // Returns when all later requests use them.
@@ -259,6 +266,7 @@ class GatewayProcess {
                                       auto name = admin_settings_->routes.provider_of(record);
                                       return options_.providers.contains(name) ? name : "";
                                     },
+                                .reloading = reloads_.for_admin(),
                                 .observing_now = [this] { return shared_->shadow->under_way(); },
                                 .explain =
                                     [this](const RequestInQuestion& request) {
@@ -437,6 +445,7 @@ class GatewayProcess {
 
   const SettingsSource& source_;
   GatewayFlags given_;
+  Reloads reloads_;
   const GatewayOptions options_;  ///< As at the start; `settings_` are the current ones.
   LogSink log_;
   Millis longest_{};

@@ -53,7 +53,8 @@ int exit_code_of(int status) {
 }  // namespace
 
 OperatorCommand::OperatorCommand(CLI::App& app, const char* name, const char* text, Form form)
-    : name_(name), command_(app.add_subcommand(name, text)) {
+    : name_(form.parent.empty() ? name : form.parent + " " + name),
+      command_(app.add_subcommand(name, text)) {
   access_.operator_name = login_name();
   // A variable only: other users of the machine see the arguments of a process.
   if (const char* const token = std::getenv("IDEM_ADMIN_TOKEN"); token != nullptr) {

@@ -21,7 +21,8 @@ class OperatorCommand {
  protected:
   struct Form {
     bool has_verbs = true;
-    bool decides = true;  ///< It sends decisions, which have their operator's name.
+    bool decides = true;   ///< It sends decisions, which have their operator's name.
+    std::string parent{};  ///< The command of which this is a verb; empty: of none.
   };
   /// Declares the command with the options of all its verbs; `app` outlives this.
   OperatorCommand(CLI::App& app, const char* name, const char* text, Form form);

@@ -1,10 +1,9 @@
 #pragma once
 
+#include "admin/setting_change.hpp"
 #include "cli/settings/settings_source.hpp"
 
 namespace idem::cli {
-
-using Lines = std::vector<std::string>;
 
 /// Reads the settings again for a running gateway. Fails as a whole, with the places or names of
 /// the causes, if anything is wrong or a changed setting needs a restart. Owner, name in Via and
@@ -12,5 +11,8 @@ using Lines = std::vector<std::string>;
 std::expected<ReadSettings, std::string> read_again(const SettingsSource& source,
                                                     const GatewayFlags& given,
                                                     const gateway::GatewaySettings& current);
+
+/// What read_again() would find: the changes, and why it would fail.
+admin::SettingsDifference difference_of(const SettingsSource& source, const GatewayFlags& given);
 
 }  // namespace idem::cli

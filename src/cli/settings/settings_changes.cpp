@@ -10,6 +10,8 @@
 namespace idem::cli {
 namespace {
 
+using admin::SettingChange;
+
 /// What a change of a setting does to records; the first line whose begin fits counts. Paths of a
 /// route and of the defaults, without "defaults.".
 struct Effect {
@@ -164,6 +166,14 @@ std::vector<SettingChange> changes_between(GatewayFlags running, GatewayFlags ne
   compare_items(changes, "providers", read_providers(running.providers, ignored),
                 read_providers(next.providers, ignored), false);
   return changes;
+}
+
+std::vector<std::string> changed_for_restart(GatewayFlags running, GatewayFlags next) {
+  std::vector<std::string> names;
+  for (auto& one : changes_between(std::move(running), std::move(next))) {
+    if (one.needs_restart) names.push_back(std::move(one.name));
+  }
+  return names;
 }
 
 }  // namespace idem::cli

@@ -295,16 +295,4 @@ void give(GatewayFlags& flags, std::string_view flag, const std::string& text) {
   }
 }
 
-std::vector<std::string> changed_for_restart(GatewayFlags before, GatewayFlags after) {
-  std::vector<std::string> changed;
-  const auto old_table = settings_of(before);
-  const auto new_table = settings_of(after);
-  for (std::size_t i = 0; i < old_table.size(); ++i) {
-    if (old_table[i].change == config::Change::live) continue;
-    if (config::same_value(old_table[i], new_table[i])) continue;
-    changed.emplace_back(old_table[i].path);
-  }
-  return changed;
-}
-
 }  // namespace idem::cli

@@ -66,7 +66,4 @@ class SettingsSource {
 /// commas. A complaint about it names the flag.
 void give(GatewayFlags& flags, std::string_view flag, const std::string& text);
 
-/// The names in the file of changed settings that need a restart.
-std::vector<std::string> changed_for_restart(GatewayFlags before, GatewayFlags after);
-
 }  // namespace idem::cli

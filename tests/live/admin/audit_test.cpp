@@ -76,6 +76,7 @@ const std::map<std::string, std::string> deciding_bodies{
     {"/v1/outbox/{id}/retry", "{}"},
     {"/v1/dlq/redrive", R"({"all":true,"reason":"ticket 4711"})"},
     {"/v1/dlq/discard", R"({"all":true,"reason":"ticket 4711"})"},
+    {"/v1/settings/reload", R"({"reason":"ticket 4711"})"},
     {"/v1/tokens", R"({"name":"bob","role":"viewer"})"},
     {"/v1/tokens/{name}/revoke", R"({"reason":"ticket 4711"})"},
     {"/v1/store/rekey", "{}"},  // Refused: there is no secret.

@@ -4,8 +4,7 @@
 #include <fstream>
 #include <string>
 
-#include "support/json.hpp"
-#include "support/live.hpp"
+#include "support/admin.hpp"
 
 /// SIGHUP reads the configuration again: all of it applies, or nothing.
 namespace idem::test {
@@ -44,6 +43,60 @@ TEST_F(Reload, the_new_file_applies_from_then_on) {
   reload("reloaded");
   EXPECT_TRUE(is_problem(ask(charge("tiny")), 400, "key_invalid"));
   EXPECT_EQ(ask(charge("long-enough")).status, 201);
+}
+
+TEST_F(Reload, says_before_it_applies_what_changes_and_what_that_does_to_records) {
+  write("defaults: {retention: 48h}\n");
+  const auto at = gateway_->process().output().size();
+  reload("reloaded");
+  const auto log = gateway_->process().output().substr(at);
+  const auto differs = log.find(
+      "setting_differs name=defaults.retention before=24h after=48h "
+      "needs=reload records=\"Records that exist keep the time");
+  ASSERT_NE(differs, std::string::npos) << log;
+  EXPECT_LT(differs, log.find(" reloaded "));
+}
+
+// Otherwise the log would say "reloaded", and the old provider would be asked.
+TEST_F(Reload, a_changed_provider_needs_a_restart) {
+  write("providers:\n  - {name: p, found: [2xx], url: \"http://bank/?at={operation}\"}\n");
+  const auto complaint = reload("reload_failed");
+  EXPECT_NE(complaint.find("a restart is needed for providers.p"), std::string::npos) << complaint;
+}
+
+TEST_F(Reload, the_command_shows_the_changes_and_then_applies_them) {
+  const auto config = [&](std::vector<std::string> rest) {
+    std::vector<std::string> arguments{"config"};
+    arguments.insert(arguments.end(), rest.begin(), rest.end());
+    arguments.insert(arguments.end(), {"--admin-url", "http://" + gateway_->admin()});
+    return run_program(built_program("idem"), std::move(arguments));
+  };
+  auto ran = config({"changes"});
+  EXPECT_EQ(ran.exit_code, 0) << ran.output;
+  EXPECT_EQ(ran.output, "no setting differs\n");
+  write("key: {min_length: 10}\n");
+  ran = config({"changes"});
+  EXPECT_EQ(ran.exit_code, 0) << ran.output;
+  EXPECT_NE(ran.output.find("key.min_length: 1 -> 10\n  Counts for new keys."), std::string::npos)
+      << ran.output;
+  EXPECT_EQ(ask(charge("short")).status, 201) << "nothing was applied";
+  EXPECT_EQ(config({"reload"}).exit_code, 2) << "a decision has a reason";
+  ran = config({"reload", "--reason", "ticket 4711"});
+  EXPECT_EQ(ran.exit_code, 0) << ran.output;
+  EXPECT_NE(ran.output.find("key.min_length: 1 -> 10"), std::string::npos) << ran.output;
+  EXPECT_TRUE(is_problem(ask(charge("tiny")), 400, "key_invalid"));
+  EXPECT_EQ(config({"changes"}).output, "no setting differs\n");
+
+  write("key: {min_length: 12}\nthreads: 3\n");
+  ran = config({"changes"});
+  EXPECT_EQ(ran.exit_code, 5) << ran.output;
+  EXPECT_NE(ran.output.find("threads: 0 -> 3 (needs a restart)"), std::string::npos) << ran.output;
+  ran = config({"reload", "--reason", "ticket 4711"});
+  EXPECT_EQ(ran.exit_code, 5) << ran.output;
+  EXPECT_NE(ran.output.find("a restart is needed for threads"), std::string::npos) << ran.output;
+  EXPECT_EQ(config({"changes"}).exit_code, 5) << "nothing of it was applied";
+  gateway_->kill();
+  EXPECT_EQ(config({"changes"}).exit_code, 3);
 }
 
 // To advise a new key about one that ran would be to advise a second payment.
