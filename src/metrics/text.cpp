@@ -66,7 +66,7 @@ void Text::family(std::string_view name, std::string_view type, std::string_view
     name.remove_suffix(total.size());
   }
   out_ += fmt::format("# HELP {} ", name);
-  append_escaped(out_, help, false);
+  append_escaped(out_, help, format_ == Format::open_metrics);
   out_ += fmt::format("\n# TYPE {} {}\n", name, type);
 }
 

@@ -51,8 +51,8 @@ std::chrono::nanoseconds Exporter::pass() {
   }
   const Result result = send(body_, limits::traces_timeout);
   ++tries_;
-  const bool goes_on = result == Result::try_again && tries_ < limits::traces_tries_max;
-  if (goes_on && !stopping_.load()) return rest_before_retry();
+  // Behind a stop the farewell tries it once more.
+  if (result == Result::try_again && tries_ < limits::traces_tries_max) return rest_before_retry();
   count(result);
   return limits::traces_interval;
 }

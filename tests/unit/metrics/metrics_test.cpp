@@ -147,6 +147,7 @@ TEST(Metrics, open_metrics_has_exemplars_and_the_older_format_has_none) {
   EXPECT_NE(text.find("idem_request_seconds_bucket{le=\"1.0\"} 2\n"), std::string::npos);
   EXPECT_NE(text.find("# TYPE idem_store_errors counter"), std::string::npos);
   EXPECT_NE(text.find("\nidem_store_errors_total 0\n"), std::string::npos);
+  EXPECT_NE(text.find("the first tenants seen are \\\"other\\\"."), std::string::npos);
   EXPECT_TRUE(text.ends_with("# EOF\n"));
 }
 
