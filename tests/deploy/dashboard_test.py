@@ -1,6 +1,8 @@
 """The Grafana dashboard and the alert rules: every query runs in a real Prometheus that scrapes a real gateway."""
+import http.server
 import json
 import re
+import threading
 import unittest
 import urllib.parse
 
@@ -27,6 +29,30 @@ def targets(panels):
     for panel in panels:
         yield from ((panel, target) for target in panel.get("targets", []))
         yield from targets(panel.get("panels", []))
+
+
+def collector(case):
+    """host:port of a collector of spans that accepts all of them."""
+    class Handler(http.server.BaseHTTPRequestHandler):
+        protocol_version = "HTTP/1.1"
+
+        def do_POST(self):
+            self.rfile.read(int(self.headers.get("Content-Length", 0)))
+            self.send_response(200)
+            self.send_header("Content-Type", "application/json")
+            self.send_header("Content-Length", "2")
+            self.end_headers()
+            self.wfile.write(b"{}")
+
+        def log_message(self, *unused):
+            pass
+
+    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    server.daemon_threads = True
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    case.addCleanup(server.server_close)
+    case.addCleanup(server.shutdown)
+    return "127.0.0.1:%d" % server.server_address[1]
 
 
 class Rules(unittest.TestCase):
@@ -80,6 +106,7 @@ class Dashboard(Lab):
             "listen": "127.0.0.1:0", "admin": "127.0.0.1:0", "upstream": {"url": f"http://{api.address}"},
             "store": f"sqlite:{self.dir}/idem.db", "scope": {"from": "static:payments"},
             "authorize": {"url": f"http://{api.address}/may-i"},
+            "traces": {"url": f"http://{collector(self)}", "one_in": 1},
             "providers": [{
                 "name": "bank", "url": f"http://{api.address}/charges?operation={{operation}}",
                 "found": ["2xx /found=true"], "not_there": ["404"], "retry_first": "1s",
@@ -112,6 +139,7 @@ class Dashboard(Lab):
         self.assertEqual([pay("k").status, pay("k").status, pay("k", body='{"other": 1}').status], [201, 201, 422])
         self.assertIn(pay("lost", "/lose/it").status, (502, 504))
         until("the provider's answer", lambda: value('idem_reconcile_total{result="resolved"}') == 1)
+        until("the spans of these requests", lambda: value('idem_spans_total{result="sent"}'))
         # What a rate needs: the counters as they were, and as they are.
         until("the last counters", lambda: value('rate(idem_reserve_total{outcome="replay"}[1m])'))
 
