@@ -75,7 +75,7 @@ bool print_approvals(const std::string& json) {
                     text_of(one.find("needs")), text_of(one.find("ref")),
                     text_of(one.find("asked_at")), text_of(one.find("reason"))});
   }
-  print_rows(rows);
+  print_table(rows, {"REASON", "GIVEN BY"});
   const auto next = text_of(page->find("next"));
   if (next != "-") std::printf("\nmore: --cursor %s\n", next.c_str());
   return true;

@@ -13,7 +13,6 @@ namespace idem::cli {
 namespace {
 
 using json::Value;
-using Rows = std::vector<std::vector<std::string>>;
 
 std::string joined(const Value* list) {
   std::string all;

@@ -8,8 +8,6 @@
 namespace idem::cli {
 namespace {
 
-using Rows = std::vector<std::vector<std::string>>;
-
 void print_more(const json::Value& page, const char* flag) {
   const auto next = text_of(page.find("next"));
   if (next != "-") std::printf("\nmore: %s %s\n", flag, next.c_str());
@@ -46,7 +44,7 @@ bool print_jobs(const std::string& json) {
               {"job", "what", "state", "count", "done", "refused", "left", "who", "made_at"});
   rows.insert(rows.begin(),
               {"JOB", "WHAT", "STATE", "COUNT", "DONE", "REFUSED", "LEFT", "WHO", "MADE"});
-  print_rows(rows);
+  print_table(rows, {"WHO"});
   print_more(*page, "--cursor");
   return true;
 }
@@ -56,7 +54,7 @@ bool print_job_results(const std::string& json) {
   if (!page || page->find("results") == nullptr) return false;
   Rows rows = rows_of(*page, "results", {"ref", "fence", "verdict", "state"});
   rows.insert(rows.begin(), {"REF", "FENCE", "VERDICT", "STATE"});
-  print_rows(rows);
+  print_table(rows, {});
   print_more(*page, "--after");
   return true;
 }

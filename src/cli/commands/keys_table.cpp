@@ -71,7 +71,7 @@ void KeysTable::print_rows_of(std::size_t count) const {
   std::vector<std::vector<std::string>> table{
       {"REF", "STATE", "AGE", "FENCE", "STATUS", "CONTESTED", "SCOPE", "OPERATION", "REASON"}};
   for (std::size_t i = 0; i < count; ++i) table.push_back(rows_[i].cells);
-  print_rows(table);
+  print_table(table, {"REASON", "SCOPE", "OPERATION"});
 }
 
 void KeysTable::print() {

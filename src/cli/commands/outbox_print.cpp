@@ -8,8 +8,6 @@
 namespace idem::cli {
 namespace {
 
-using Rows = std::vector<std::vector<std::string>>;
-
 void add_row(Rows& rows, const json::Value& from, std::initializer_list<const char*> names) {
   auto& row = rows.emplace_back();
   for (const auto* const name : names) row.push_back(text_of(from.find(name)));
@@ -26,7 +24,7 @@ bool print_messages(const std::string& json) {
         rows, one,
         {"id", "state", "destination", "type", "created_at", "due_at", "attempts", "last_error"});
   }
-  print_rows(rows);
+  print_table(rows, {"LAST ERROR", "DESTINATION", "TYPE"});
   const auto next = text_of(page->find("next"));
   if (next != "-") std::printf("\nmore: --cursor %s\n", next.c_str());
   return true;
@@ -60,7 +58,7 @@ bool print_message(const std::string& json) {
   std::printf("\nhistory\n");
   Rows entries{{"AT", "TRY", "HOW", "WHY"}};
   for (const auto& entry : history) add_row(entries, entry, {"at", "attempt", "how", "why"});
-  print_rows(entries);
+  print_table(entries, {"WHY"});
   return true;
 }
 
@@ -81,7 +79,7 @@ bool print_ordered(const std::string& json) {
     if (is_dry) verdict = (is_done ? "would be " : "would be refused: ") + verdict;
     if (!is_dry && !is_done) verdict = "refused: " + verdict;
   }
-  print_rows(rows);
+  print_table(rows, {"DESTINATION", "TYPE"});
   if (is_dry) std::printf("\ndry run: nothing was changed\n");
   return true;
 }

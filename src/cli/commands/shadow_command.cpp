@@ -10,7 +10,6 @@ namespace idem::cli {
 namespace {
 
 using json::Value;
-using Rows = std::vector<std::vector<std::string>>;
 
 struct Column {
   const char* member;
@@ -62,7 +61,7 @@ class Table {
         rows[i + 1].push_back(std::to_string(count_of(*rows_[i].second, column.member)));
       }
     }
-    print_rows(rows);
+    print_table(rows, {first_});
   }
 
  private:
@@ -147,7 +146,7 @@ void print_route(const Value& route) {
                     text_of(one.find("operation_ref")), text_of(one.find("why"))});
   }
   std::printf("\n");
-  print_rows(rows);
+  print_table(rows, {"why", "request", "tenant", "client"});
 }
 
 /// False: another server's answer.

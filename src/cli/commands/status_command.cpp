@@ -9,7 +9,6 @@ namespace idem::cli {
 namespace {
 
 using json::Value;
-using Rows = std::vector<std::vector<std::string>>;
 
 std::string age_of(const Value* seconds) {
   const std::string text = text_of(seconds);
@@ -132,7 +131,7 @@ int StatusCommand::run() {
   const auto status = json::parse(answer->body);
   if (!status || !is_status(*status)) return complain(malformed_answer, failed);
   if (json()) {
-    std::fwrite(answer->body.data(), 1, answer->body.size(), stdout);
+    print_json(answer->body);
   } else {
     print_status(*status);
   }

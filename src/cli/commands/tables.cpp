@@ -25,20 +25,17 @@ const json::Array& items_of(const Value* value) {
   return items != nullptr ? *items : none;
 }
 
-void print_rows(const std::vector<std::vector<std::string>>& rows) {
-  std::vector<std::size_t> widths;
-  for (const auto& row : rows) {
-    widths.resize(std::max(widths.size(), row.size()));
-    for (std::size_t i = 0; i < row.size(); ++i) widths[i] = std::max(widths[i], row[i].size());
-  }
-  for (const auto& row : rows) {
-    std::string line;
-    for (std::size_t i = 0; i < row.size(); ++i) {
-      const bool last = i + 1 == row.size();
-      line += row[i] + (last ? "" : std::string(widths[i] - row[i].size() + 2, ' '));
-    }
-    std::printf("%s\n", line.c_str());
-  }
+void print_rows(const Rows& rows) {
+  std::fputs(pairs_text(rows, shown_on_stdout()).c_str(), stdout);
+}
+
+void print_table(const Rows& rows, const std::vector<std::string_view>& may_shrink) {
+  std::fputs(table_text(rows, may_shrink, shown_on_stdout()).c_str(), stdout);
+}
+
+void print_json(const std::string& json) {
+  std::fwrite(json.data(), 1, json.size(), stdout);
+  if (!json.ends_with('\n')) std::fputc('\n', stdout);
 }
 
 std::string printable(std::string_view text) {

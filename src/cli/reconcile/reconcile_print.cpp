@@ -186,7 +186,7 @@ void print_comparison(const ComparisonReport& report, std::size_t rows) {
                        finding.ours ? to_hex(finding.ours->ref.bytes) : "-", ours_text(finding),
                        theirs_text(finding), why_text(finding, settled_of(report, i))});
     }
-    print_rows(table);
+    print_table(table, {"WHY", "THEIRS", "OURS"});
     if (count < result.findings.size()) {
       std::printf("and %zu more: --rows N, or --json for all\n", result.findings.size() - count);
     }

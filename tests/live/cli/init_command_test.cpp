@@ -1,14 +1,9 @@
-#include <poll.h>
-#include <pty.h>
-#include <sys/prctl.h>
-#include <sys/wait.h>
-#include <unistd.h>
-
 #include <csignal>
 
 #include "support/admin.hpp"
 #include "support/live.hpp"
 #include "support/socket.hpp"
+#include "support/terminal.hpp"
 
 /// What `idem init` writes is what a gateway runs with, what it prints next can be pasted, and on a
 /// terminal a person answers its questions.
@@ -16,94 +11,6 @@ namespace idem::test {
 namespace {
 
 namespace fs = std::filesystem;
-
-std::vector<std::string> environment_for_a_person() {
-  std::vector<std::string> all;
-  for (char** line = environ; *line != nullptr; ++line) {
-    const std::string_view text(*line);
-    if (!text.starts_with("IDEM_") && !text.starts_with("PATH=")) all.emplace_back(text);
-  }
-  all.push_back("PATH=" + built_program("idem").parent_path().string() + ":/usr/bin:/bin");
-  return all;
-}
-
-/// A shell command on a terminal of its own. Killed when this object goes.
-class OnTerminal {
- public:
-  OnTerminal(const fs::path& folder, const std::string& command) {
-    // All memory before the fork: other threads of this process may hold the allocator's lock.
-    auto variables = environment_for_a_person();
-    std::vector<char*> envp;
-    for (auto& line : variables) envp.push_back(line.data());
-    envp.push_back(nullptr);
-    std::string line = "cd " + folder.string() + " && exec " + command;
-    std::string shell = "/bin/sh";
-    std::string flag = "-c";
-    char* const argv[] = {shell.data(), flag.data(), line.data(), nullptr};
-    pid_ = ::forkpty(&terminal_, nullptr, nullptr, nullptr);
-    if (pid_ != 0) return;
-    ::prctl(PR_SET_PDEATHSIG, SIGKILL);
-    ::execve(argv[0], argv, envp.data());
-    ::_exit(127);
-  }
-  ~OnTerminal() {
-    if (pid_ > 0 && !status_) {
-      ::kill(pid_, SIGKILL);
-      ::waitpid(pid_, nullptr, 0);
-    }
-    if (terminal_ >= 0) ::close(terminal_);
-  }
-  OnTerminal(const OnTerminal&) = delete;
-  OnTerminal& operator=(const OnTerminal&) = delete;
-
-  /// Waits until the terminal shows `part` behind what was waited for before.
-  testing::AssertionResult shows(std::string_view part) {
-    while (true) {
-      const auto found = output_.find(part, seen_);
-      if (found != output_.npos) {
-        seen_ = found + part.size();
-        return testing::AssertionSuccess();
-      }
-      if (!read_more()) {
-        return testing::AssertionFailure() << "no \"" << part << "\" in\n" << output_;
-      }
-    }
-  }
-  void type(const std::string& keys) const {
-    EXPECT_EQ(::write(terminal_, keys.data(), keys.size()), static_cast<ssize_t>(keys.size()));
-  }
-  /// Its exit code once it has ended.
-  int exit_code() {
-    while (read_more()) {
-    }
-    int status = 0;
-    if (::waitpid(pid_, &status, 0) == pid_) status_ = status;
-    return status_ && WIFEXITED(*status_) ? WEXITSTATUS(*status_) : -1;
-  }
-  const std::string& output() const { return output_; }
-
- private:
-  /// False: nobody has the terminal open any more, or the time is over.
-  bool read_more() {
-    pollfd waiting{.fd = terminal_, .events = POLLIN, .revents = 0};
-    const auto wait = std::chrono::milliseconds(patience).count();
-    if (::poll(&waiting, 1, static_cast<int>(wait)) <= 0) {
-      ::kill(pid_, SIGKILL);
-      return false;
-    }
-    char buffer[4096];
-    const auto count = ::read(terminal_, buffer, sizeof buffer);
-    if (count <= 0) return false;  // EIO: the last process with the terminal has ended.
-    output_.append(buffer, static_cast<std::size_t>(count));
-    return true;
-  }
-
-  int terminal_ = -1;
-  pid_t pid_ = -1;
-  std::optional<int> status_;
-  std::string output_;
-  std::size_t seen_ = 0;
-};
 
 class InitAndRun : public testing::Test {
  protected:
@@ -214,7 +121,7 @@ TEST_F(InitAndRun, the_end_of_the_input_and_an_interrupt_write_nothing) {
 }
 
 TEST_F(InitAndRun, a_wrong_flag_is_complained_about_before_any_question) {
-  OnTerminal person(dir_.path(), "idem init --store oracle://db");
+  OnTerminal person(dir_.path(), "idem init --store oracle://db", 80, {"NO_COLOR=1"});
   EXPECT_EQ(person.exit_code(), 2) << person.output();
   EXPECT_NE(person.output().find("idem init: --store: "), std::string::npos) << person.output();
   EXPECT_EQ(person.output().find("--upstream"), std::string::npos) << person.output();
