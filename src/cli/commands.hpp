@@ -20,7 +20,7 @@
 /// The command line: reads the settings and composes the parts of a process.
 namespace idem::cli {
 
-/// How a command ends (docs/operations.md).
+/// How a command ends (docs/commands.md).
 enum ExitCode : int {
   done = 0,
   failed = 1,
@@ -31,6 +31,9 @@ enum ExitCode : int {
 };
 
 int run(int argc, char** argv);
+
+/// The help of a flag that makes the result on stdout one JSON text.
+inline constexpr const char* json_help = "print the result as JSON";
 
 using Providers = std::map<std::string, std::shared_ptr<const workers::Provider>>;
 

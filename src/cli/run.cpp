@@ -14,51 +14,55 @@
 #include "cli/commands/shadow_command.hpp"
 #include "cli/commands/status_command.hpp"
 #include "cli/commands/store_command.hpp"
+#include "cli/commands/usage_error.hpp"
 #include "cli/doctor/doctor_command.hpp"
+#include "cli/pages/exit_codes.hpp"
 #include "cli/reconcile/reconcile_command.hpp"
+#include "cli/terminal/messages.hpp"
 
+#include <cerrno>
 #include <cstdio>
+#include <cstring>
 #include <initializer_list>
 #include <string>
 
 namespace idem::cli {
 namespace {
 
-int version() {
-  std::printf("idem %s\n", IDEM_VERSION);
+int version(bool json) {
+  std::printf(json ? "{\"version\":\"%s\"}\n" : "idem %s\n", IDEM_VERSION);
   return done;
 }
 
-constexpr const char* footer =
-    "Exit codes: 0 done, 1 failed, 2 wrong usage or settings, 3 no answer, 4 not found, "
-    "5 refused because of the state of a record, store or file.\n"
-    "Settings: a flag wins over its IDEM_* variable, the variable over the file of --config. A "
-    "relative path in the file is relative to the file's folder, any other to the working "
-    "directory.";
-
-/// The sentence about a word that is no command, of which CLI11 only says that there is none.
-/// Empty: something else is wrong.
-std::string wrong_word(const CLI::App& app) {
-  const CLI::App* at = &app;
-  std::string path = app.get_name();
-  for (auto parsed = at->get_subcommands(); !parsed.empty(); parsed = at->get_subcommands()) {
-    at = parsed.front();
-    path += " " + at->get_name();
+std::string footer() {
+  std::string codes;
+  for (const auto& one : exit_meanings) {
+    codes += (codes.empty() ? "" : ", ") + std::to_string(one.code) + " " + one.brief;
   }
-  const auto words = at->remaining();
-  const bool lacks_command = at->get_require_subcommand_min() > 0;
-  if (!lacks_command || words.empty() || words.front().starts_with('-')) return "";
-  return path + ": there is no command \"" + words.front() + "\"; " + path + " --help lists them";
+  return "Exit codes: " + codes +
+         ".\n"
+         "Settings: a flag wins over its IDEM_* variable, the variable over the file of --config. "
+         "A relative path in the file is relative to the file's folder, any other to the working "
+         "directory.";
 }
 
-}  // namespace
+/// A result that did not arrive, on a full disk for example, is not done.
+int with_output_written(int code) {
+  const bool is_written = std::fflush(stdout) == 0 && std::ferror(stdout) == 0;
+  if (is_written) return code;
+  const int sent =
+      say_error("",
+                "the output cannot be written" + std::string(errno != 0 ? ": " : "") +
+                    (errno != 0 ? std::strerror(errno) : "") + "; write it to another place",
+                failed);
+  return code == done ? sent : code;
+}
 
-int run(int argc, char** argv) {
-  forbid_core_dumps();  // Before a token or a secret is read.
+int run_command(int argc, char** argv) {
   CLI::App app{"Idem makes a retried API call have exactly one effect.", "idem"};
   app.require_subcommand(1);
   app.set_version_flag("--version", "idem " IDEM_VERSION, "Print the version");
-  app.footer(footer);
+  app.footer(footer());
   const InitCommand init(app);
   auto* gateway_command = app.add_subcommand("gateway", "Run the reverse proxy in front of an API");
   const SettingsSource gateway_settings(*gateway_command);
@@ -81,20 +85,17 @@ int run(int argc, char** argv) {
   AuditCommand audit(app);
   StoreCommand store(app);
   auto* version_command = app.add_subcommand("version", "Print the version");
+  bool version_json = false;
+  version_command->add_flag("--json", version_json, json_help);
   const CompletionCommand completion(app);
   const ManCommand man(app);
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
-    const auto wrong = error.get_exit_code() == 0 ? std::string() : wrong_word(app);
-    if (!wrong.empty()) {
-      std::fprintf(stderr, "%s\n", wrong.c_str());
-      return usage;
-    }
     // Help ends well; everything else is wrong usage.
-    return app.exit(error) == 0 ? done : usage;
+    return error.get_exit_code() == 0 ? app.exit(error) : refuse_usage(app, error);
   }
-  if (version_command->parsed()) return version();
+  if (version_command->parsed()) return version(version_json);
   for (const OperatorCommand* const one : std::initializer_list<const OperatorCommand*>{
            &keys, &outbox, &dlq, &jobs, &approvals, &reconcile, &status, &admin, &explain, &shadow,
            &audit, &store}) {
@@ -120,6 +121,13 @@ int run(int argc, char** argv) {
   if (worker_command->parsed()) return run_worker(worker_settings);
   if (config_command.parsed()) return config_command.run();
   return run_gateway(gateway_settings);
+}
+
+}  // namespace
+
+int run(int argc, char** argv) {
+  forbid_core_dumps();  // Before a token or a secret is read.
+  return with_output_written(run_command(argc, argv));
 }
 
 }  // namespace idem::cli

@@ -1,7 +1,9 @@
 #include "cli/commands/man_command.hpp"
 
 #include "cli/commands.hpp"
+#include "cli/pages/commands_page.hpp"
 #include "cli/pages/man_page.hpp"
+#include "cli/terminal/messages.hpp"
 
 #include <cstdio>
 #include <fstream>
@@ -16,20 +18,24 @@ ManCommand::ManCommand(CLI::App& app)
   }
   command_.add_option("PAGE", page_, "the page")->type_name("TEXT:{" + names + "}");
   command_.add_option("--into", folder_, "write all pages into this folder")->type_name("FILE");
+  command_.add_flag("--markdown", markdown_,
+                    "print the page about all commands, in Markdown, instead");
 }
 
 bool ManCommand::parsed() const { return command_.parsed(); }
 
 int ManCommand::run() const {
   if (!folder_.empty()) return write_all();
+  if (markdown_) {
+    std::fputs(commands_page(read_tree(app_)).c_str(), stdout);
+    return done;
+  }
   for (const auto& page : man_pages(read_tree(app_))) {
     if (page.name != page_) continue;
     std::fputs(page.text.c_str(), stdout);
     return done;
   }
-  std::fprintf(stderr, "idem man: there is no page \"%s\"; idem man --help lists them\n",
-               page_.c_str());
-  return usage;
+  return say_error("man", "there is no page \"" + page_ + "\"; idem man --help lists them", usage);
 }
 
 int ManCommand::write_all() const {
@@ -39,8 +45,9 @@ int ManCommand::write_all() const {
     file << page.text;
     file.close();
     if (!file) {
-      std::fprintf(stderr, "idem man: %s cannot be written\n", path.c_str());
-      return failed;
+      return say_error(
+          "man", path + " cannot be written; name a folder that is there and that you may write to",
+          failed);
     }
   }
   return done;

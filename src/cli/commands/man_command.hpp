@@ -22,6 +22,7 @@ class ManCommand {
   CLI::App& command_;
   std::string page_ = "idem";
   std::string folder_;
+  bool markdown_ = false;
 };
 
 }  // namespace idem::cli

@@ -1,9 +1,12 @@
 #include "cli/pages/man_page.hpp"
 
+#include "cli/pages/exit_codes.hpp"
+
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <cctype>
+#include <utility>
 
 namespace idem::cli {
 namespace {
@@ -65,16 +68,31 @@ std::string use_of(const CommandTree& command) {
 
 /// What the text of a command's help becomes on its page.
 std::string notes_of(const CommandTree& command) {
-  std::string exits;
+  std::string codes;
+  for (const auto& one : exit_meanings) {
+    codes += fmt::format(".TP\n{}\n{}\n", one.code, roff(one.text));
+  }
+  const std::string exits = ".SH EXIT STATUS\n" + codes;
   std::string others;
   for (const auto& note : command.notes) {
-    if (note.starts_with(exit_codes)) {
-      exits += ".SH EXIT STATUS\n" + roff(note.substr(exit_codes.size())) + "\n";
-    } else if (!note.empty()) {
+    if (!note.empty() && !note.starts_with(exit_codes)) {
       others += (others.empty() ? ".SH NOTES\n" : ".PP\n") + roff(note) + "\n";
     }
   }
   return exits + others;
+}
+
+/// What the variables of the terminal do. The others stand beside their options.
+std::string environment() {
+  const std::pair<const char*, const char*> variables[] = {
+      {"NO_COLOR", "set and not empty: no colours"},
+      {"TERM", "dumb or unset: no colours, and no line of progress"},
+      {"COLUMNS", "the width of a terminal that does not say it itself; 80 by default"}};
+  std::string text = ".SH ENVIRONMENT\n";
+  for (const auto& [name, meaning] : variables) {
+    text += ".TP\n" + bold(name) + "\n" + roff(meaning) + "\n";
+  }
+  return text;
 }
 
 std::string page_name(const CommandTree& command) { return "idem-" + command.name; }
@@ -93,7 +111,7 @@ std::string program_page(const CommandTree& program) {
   for (const auto& command : program.commands) {
     text += ".TP\n.BR " + roff(page_name(command)) + " (1)\n" + roff(command.text) + "\n";
   }
-  text += ".SH OPTIONS\n" + listed(program.options) + notes_of(program);
+  text += ".SH OPTIONS\n" + listed(program.options) + notes_of(program) + environment();
   return text + ".SH SEE ALSO\n.BR idem.yaml (5)\n";
 }
 
