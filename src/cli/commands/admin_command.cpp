@@ -9,6 +9,7 @@
 #include "core/record/store_clock.hpp"
 #include "json/value.hpp"
 
+#include <algorithm>
 #include <cstdio>
 
 namespace idem::cli {
@@ -36,7 +37,7 @@ bool print_list(const std::string& body) {
     rows.push_back(
         {text_of(one.find("name")), text_of(one.find("role")), text_of(one.find("made_at"))});
   }
-  print_rows(rows);
+  print_table(rows, {"NAME"});
   return true;
 }
 
@@ -75,6 +76,11 @@ int AdminCommand::make() {
     out.end_object();
     const std::string body = out.take();
     return finish("/v1/tokens", &body, print_made);
+  }
+  const auto entries = admin::read_tokens(file_, owner);
+  if (entries &&
+      std::ranges::any_of(*entries, [&](const auto& one) { return one.name == name_; })) {
+    return complain("there is a token of this name; revoke it first, or choose another", refused);
   }
   const auto role = admin::parse_role(role_).value_or(admin::Role::viewer);
   const auto token = admin::add_token(file_, name_, role, to_rfc3339(wall_time()), owner);

@@ -4,6 +4,7 @@
 #include "cli/commands.hpp"
 #include "cli/commands/audit_export.hpp"
 #include "cli/commands/tables.hpp"
+#include "cli/terminal/progress.hpp"
 #include "core/bytes/utf8.hpp"
 #include "json/value.hpp"
 
@@ -17,6 +18,8 @@
 #include <fstream>
 #include <iostream>
 #include <memory>
+#include <optional>
+#include <utility>
 
 namespace idem::cli {
 namespace {
@@ -63,7 +66,7 @@ bool print_page(const std::string& body) {
                     text_of(one.find("what")), text_of(one.find("ref")),
                     as_cell(one.find("before")), result_of(one), text_of(one.find("reason"))});
   }
-  print_rows(rows);
+  print_table(rows, {"BEFORE", "RESULT", "REASON", "WHO"});
   if (const auto* const next = page->find("next"); !is_null(next)) {
     std::printf("more: --after %s\n", text_of(next).c_str());
   }
@@ -155,6 +158,7 @@ int AuditCommand::save() {
   std::unique_ptr<std::FILE, CloseFile> file;
   std::FILE* out = stdout;
   std::uint64_t lines = 0;
+  std::optional<Progress> progress(std::in_place, "idem audit: ", "export begins");
   for (std::string after = "0"; !after.empty();) {
     const auto answer =
         ask("/v1/audit/lines?limit=" + std::to_string(limits::list_page_max) + "&after=" + after,
@@ -168,6 +172,9 @@ int AuditCommand::save() {
       // Only now: a failed request leaves no file, and an old one as it was.
       if (!is_stdout) {
         file.reset(new_file(to_));
+        if (!file && errno == EEXIST) {
+          return complain(to_ + " is there and stays as it is; name another file", refused);
+        }
         if (!file) return complain(to_ + ": " + std::strerror(errno), failed);
         out = file.get();
       }
@@ -187,18 +194,35 @@ int AuditCommand::save() {
     }
     const auto* const next = page->find("next");
     after = is_null(next) ? "" : text_of(next);
+    progress->show(std::to_string(lines) + " lines exported", lines);
   }
   if (std::fflush(out) != 0) return complain(to_ + ": " + std::strerror(errno), failed);
-  if (!is_stdout)
-    std::printf("%llu lines in %s\n", static_cast<unsigned long long>(lines), to_.c_str());
+  progress.reset();
+  if (!is_stdout) print_exported(lines);
   return done;
+}
+
+void AuditCommand::print_exported(std::uint64_t lines) const {
+  if (!json()) {
+    std::printf("%llu lines in %s\n", static_cast<unsigned long long>(lines), to_.c_str());
+    return;
+  }
+  json::Writer out;
+  out.begin_object();
+  out.member("file", to_);
+  out.member("lines", lines);
+  out.end_object();
+  print_json(out.take());
 }
 
 int AuditCommand::verify() {
   if (!secret_files_.empty()) return complain("--secret-file belongs to --file", usage);
   std::string target = "/v1/audit/verify";
   add_parameter(target, "expect", expected_);
-  const auto answer = ask(target, nullptr);
+  const auto answer = [&] {
+    const Progress progress("idem audit: ", "the gateway verifies");
+    return ask(target, nullptr);
+  }();
   if (!answer) return answer.error();
   if (answer->status != 200) return complain_about(*answer);
   const int shown = show(answer->body, print_verdict);
@@ -213,7 +237,7 @@ int AuditCommand::verify_file() {
   std::vector<Secret> secrets;
   for (const std::string& path : secret_files_) {
     const auto secret = read_secret_file(path);
-    if (!secret) return complain(secret.error(), failed);
+    if (!secret) return complain("--secret-file: " + secret.error(), usage);
     secrets.push_back(*secret);
   }
   std::optional<admin::ExpectedLine> expected;
@@ -222,8 +246,13 @@ int AuditCommand::verify_file() {
     if (!expected) return complain("--expect: must be SEQ:HASH", usage);
   }
   std::ifstream file(from_);
-  if (!file) return complain(from_ + ": " + std::strerror(errno), failed);
-  const auto verdict = verify_export(file, secrets, std::move(expected));
+  if (!file) {
+    return complain("--file " + from_ + " cannot be read: " + std::strerror(errno), usage);
+  }
+  const auto verdict = [&] {
+    const Progress progress("idem audit: ", "verifies " + printable(from_));
+    return verify_export(file, secrets, std::move(expected));
+  }();
   if (!verdict) return complain(from_ + ": " + verdict.error(), failed);
   const int shown = show(admin::audit_verdict(*verdict), print_verdict);
   return shown != done || !verdict->first_bad ? shown : refused;

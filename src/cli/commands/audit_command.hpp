@@ -20,6 +20,7 @@ class AuditCommand : public OperatorCommand {
  private:
   int list();
   int save();
+  void print_exported(std::uint64_t lines) const;
   int verify();
   int verify_file();
 

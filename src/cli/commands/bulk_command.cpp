@@ -3,6 +3,7 @@
 #include "cli/commands.hpp"
 #include "cli/commands/jobs_print.hpp"
 #include "cli/commands/tables.hpp"
+#include "cli/terminal/progress.hpp"
 #include "core/bytes/percent.hpp"
 #include "json/value.hpp"
 #include "json/writer.hpp"
@@ -130,10 +131,11 @@ int BulkCommand::run_job(const std::string& what, const Match& match, const std:
 }
 
 int BulkCommand::follow(const std::string& id) {
-  std::string before;
+  Progress progress("idem " + name() + ": job ", "begins", Progress::Elsewhere::lines);
   for (;;) {
     const auto answer = ask("/v1/jobs/" + percent_encoded(id), nullptr);
     if (!answer) {
+      erase_progress();
       std::fprintf(stderr, "The job goes on in any process of the store: idem jobs show %s\n",
                    id.c_str());
       return answer.error();
@@ -144,16 +146,16 @@ int BulkCommand::follow(const std::string& id) {
     const std::string state = text_of(job->find("state"));
     const auto refusals = whole(job->find("refused")).value_or(0);
     if (state == "ended" || state == "cancelled" || state == "damaged") {
+      erase_progress();
       const int shown = show(answer->body, print_job);
       if (shown != done) return shown;
       if (state == "damaged") return failed;
       return state == "cancelled" || refusals > 0 ? refused : done;
     }
-    const std::string progress = state + ": " + text_of(job->find("done")) + " done, " +
-                                 std::to_string(refusals) + " refused, " +
-                                 text_of(job->find("left")) + " left";
-    if (progress != before) std::fprintf(stderr, "%s\n", progress.c_str());
-    before = progress;
+    std::string text = state + ": " + text_of(job->find("done")) + " done, " +
+                       std::to_string(refusals) + " refused, " + text_of(job->find("left")) +
+                       " left";
+    progress.show(std::move(text), whole(job->find("done")), whole(job->find("count")));
     std::this_thread::sleep_for(look_interval);
   }
 }

@@ -1,5 +1,6 @@
 #include "cli/commands/config_command.hpp"
 
+#include "cli/commands/check_report.hpp"
 #include "cli/settings/config_check.hpp"
 #include "cli/settings/environment.hpp"
 
@@ -139,6 +140,7 @@ ConfigCommand::ConfigCommand(CLI::App& app)
       changes_(command_),
       reload_(command_) {
   command_.require_subcommand(1);
+  check_.add_flag("--json", json_, json_help);
   check_
       .add_option(
           "--role", role_,
@@ -167,6 +169,7 @@ int ConfigCommand::run() {
 }
 
 int ConfigCommand::run_check() const {
+  if (json_) return print_report_as_json(checked_, role_);
   if (role_ != "guessed") {
     return check_settings(checked_, role_ == "worker" ? Purpose::worker : Purpose::gateway);
   }

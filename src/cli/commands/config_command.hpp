@@ -26,6 +26,7 @@ class ConfigCommand {
   CLI::App& schema_;
   CLI::App& docs_;
   std::string role_ = "guessed";
+  bool json_ = false;
   SettingsSource checked_;
   SettingsSource printed_;
   ChangesCommand changes_;

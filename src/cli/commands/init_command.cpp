@@ -2,12 +2,15 @@
 
 #include "admin/login/small_file.hpp"
 #include "cli/commands/admin_client.hpp"
+#include "cli/commands/check_report.hpp"
 #include "cli/commands/config_command.hpp"
 #include "cli/commands/next_commands.hpp"
+#include "cli/commands/tables.hpp"
 #include "cli/settings/config_check.hpp"
 #include "cli/settings/first_file.hpp"
 #include "cli/settings/first_questions.hpp"
 #include "cli/settings/paths.hpp"
+#include "cli/terminal/messages.hpp"
 
 #include <unistd.h>
 
@@ -16,6 +19,7 @@
 #include <cstdio>
 #include <filesystem>
 #include <iostream>
+#include <sstream>
 
 namespace idem::cli {
 namespace {
@@ -51,25 +55,51 @@ std::vector<std::string> complaints_but(const GatewayFlags& flags,
   return lines;
 }
 
+int keep_wrong_file(const std::string& file) {
+  return say_error("init",
+                   file +
+                       " was kept. Correct what is named above, then run: idem config check "
+                       "--config " +
+                       file,
+                   usage);
+}
+
+/// The file, what is wrong with it, and the commands to run next. The exit code.
+int print_written(const SettingsSource& source, const std::string& file) {
+  const auto report = report_on(source, Purpose::gateway);
+  const auto read = source.read();
+  const bool is_right = report.complaints.empty() && read;
+  json::Writer out;
+  out.begin_object();
+  out.member("file", file);
+  out.name("check");
+  write_report(out, report);
+  out.name("next");
+  out.begin_array();
+  std::istringstream lines(is_right ? next_commands(*read, file) : std::string());
+  for (std::string line; std::getline(lines, line);) {
+    if (!line.starts_with('#')) out.text(line);
+  }
+  out.end_array();
+  out.end_object();
+  print_json(out.take());
+  return is_right ? done : keep_wrong_file(file);
+}
+
 /// `idem config check` of the file, in this process. The exit code.
-int check_and_tell_next(const std::string& output) {
+int check_and_tell_next(const std::string& output, bool json) {
   // A name that begins with a dash would be a flag, here and in the printed command.
   const std::string file = output.starts_with('-') ? "./" + output : output;
   CLI::App reading;
   const SettingsSource source(reading);
   std::vector<std::string> arguments{file, "--config"};  // CLI11 takes the last one first.
   reading.parse(arguments);
+  if (json) return print_written(source, file);
   std::fprintf(stdout, "%s is written; idem config check says:\n", file.c_str());
   std::fflush(stdout);
   const int code = check_settings(source, Purpose::gateway);
   const auto read = source.read();
-  if (code != done || !read) {
-    std::fprintf(stderr,
-                 "idem init: %s was kept. Correct what is named above, then run: idem config check "
-                 "--config %s\n",
-                 file.c_str(), file.c_str());
-    return usage;
-  }
+  if (code != done || !read) return keep_wrong_file(file);
   std::printf("\nNext, the second and the third in another terminal:\n\n%s",
               next_commands(*read, file).c_str());
   return done;
@@ -84,6 +114,7 @@ InitCommand::InitCommand(CLI::App& app)
   command_
       .add_option("-o,--output", output_, "the file to write; one that is there stays as it is")
       ->capture_default_str();
+  command_.add_flag("--json", json_, json_help);
   command_.footer(
       "Needed: --upstream and --scope. On a terminal it asks for what is missing.\n"
       "Without --admin the file has admin: " +
@@ -91,8 +122,7 @@ InitCommand::InitCommand(CLI::App& app)
 }
 
 int InitCommand::complain(const std::string& sentence, int code) const {
-  std::fprintf(stderr, "idem init: %s\n", sentence.c_str());
-  return code;
+  return say_error("init", sentence, code);
 }
 
 int InitCommand::ask_for_missing(GatewayFlags& flags) const {
@@ -176,7 +206,7 @@ int InitCommand::run() const {
   if (!flags) return flags.error();
   const int code = write(*flags);
   if (code != done) return code == refused ? refuse() : code;
-  return check_and_tell_next(output_);
+  return check_and_tell_next(output_, json_);
 }
 
 }  // namespace idem::cli

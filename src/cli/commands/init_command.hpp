@@ -30,6 +30,7 @@ class InitCommand {
   CLI::App& command_;
   std::string output_ = "idem.yaml";
   SettingsSource settings_;
+  bool json_ = false;
 };
 
 }  // namespace idem::cli

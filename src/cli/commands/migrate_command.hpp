@@ -18,6 +18,7 @@ class MigrateCommand {
  private:
   CLI::App& command_;
   std::string store_;
+  bool json_ = false;
 };
 
 }  // namespace idem::cli

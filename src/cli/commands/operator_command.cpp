@@ -4,6 +4,7 @@
 #include "cli/commands/approvals_print.hpp"
 #include "cli/commands/tables.hpp"
 #include "cli/settings/environment.hpp"
+#include "cli/terminal/messages.hpp"
 #include "core/bytes/percent.hpp"
 #include "json/value.hpp"
 
@@ -46,7 +47,9 @@ int exit_code_of(int status) {
   if (status == 200) return done;
   if (status == 404) return not_found;
   if (status == 409) return refused;
-  if (status == 401 || status == 403) return failed;
+  const bool is_about_login = status == 401 || status == 403;
+  const bool is_for_now = status == 408 || status == 429;
+  if (is_about_login || is_for_now) return failed;
   return status >= 400 && status < 500 ? usage : failed;
 }
 
@@ -107,13 +110,12 @@ CLI::App* OperatorCommand::declare(const char* name, const char* text) {
 }
 
 int OperatorCommand::complain(const std::string& sentence, int code) const {
-  std::fprintf(stderr, "idem %s: %s\n", name_.c_str(), sentence.c_str());
-  return code;
+  return say_error(name_, sentence, code);
 }
 
 void OperatorCommand::warn_of_variables() const {
   for (const auto& line : misspelt_operator_variables()) {
-    std::fprintf(stderr, "idem %s: %s\n", name_.c_str(), as_warning(line).c_str());
+    say_warning(name_, as_warning(line));
   }
 }
 
@@ -147,7 +149,8 @@ std::expected<AdminAnswer, int> OperatorCommand::ask(const std::string& target,
                    failed);
     }
     return fails(access_.url + " cannot be reached: " + failure.why +
-                     "; is the gateway running with --admin?",
+                     "; is a gateway or worker running there with --admin? --admin-url or "
+                     "IDEM_ADMIN_URL names another place",
                  not_reachable);
   }
   return std::move(*answer);
@@ -181,7 +184,7 @@ int OperatorCommand::say_that_it_waits(const AdminAnswer& answer) const {
 
 int OperatorCommand::show(const std::string& json, bool (*print)(const std::string& json)) const {
   if (json_) {
-    std::fwrite(json.data(), 1, json.size(), stdout);
+    print_json(json);
   } else if (!print(json)) {
     return complain(malformed_answer, failed);
   }

@@ -31,6 +31,7 @@ class OperatorCommand {
 
   CLI::App& command() { return *command_; }
   bool json() const { return json_; }
+  const std::string& name() const { return name_; }
 
   /// Declares a verb.
   CLI::App* declare(const char* name, const char* text);

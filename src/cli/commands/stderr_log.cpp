@@ -1,8 +1,12 @@
 #include "cli/commands.hpp"
+#include "cli/terminal/messages.hpp"
+#include "cli/terminal/terminal.hpp"
 #include "core/exchange/problem.hpp"
 
 #include <fmt/chrono.h>
 #include <fmt/format.h>
+
+#include <unistd.h>
 
 #include <algorithm>
 #include <cstdio>
@@ -55,11 +59,16 @@ void append_text_value(std::string& line, std::string_view value) {
   line += '"';
 }
 
+Tone tone_of(LogLevel level) {
+  if (level == LogLevel::info) return Tone::plain;
+  return level == LogLevel::warning ? Tone::warning : Tone::bad;
+}
+
 std::string text_line(LogLevel level, std::string_view event,
-                      std::initializer_list<LogField> fields) {
+                      std::initializer_list<LogField> fields, bool colours) {
   std::string line = now_text();
   line += ' ';
-  line += name_of(level);
+  line += in_tone(std::string(name_of(level)), tone_of(level), colours);
   line += ' ';
   line += event;
   for (const auto& field : fields) {
@@ -95,10 +104,11 @@ std::string json_line(LogLevel level, std::string_view event,
 LogSink stderr_log(const std::string& format) {
   auto mutex = std::make_shared<std::mutex>();
   const bool json = format == "json";
-  return [mutex, json](LogLevel level, std::string_view event,
-                       std::initializer_list<LogField> fields) {
+  const bool colours = has_colours(STDERR_FILENO);
+  return [mutex, json, colours](LogLevel level, std::string_view event,
+                                std::initializer_list<LogField> fields) {
     const std::string line =
-        (json ? json_line(level, event, fields) : text_line(level, event, fields)) + "\n";
+        (json ? json_line(level, event, fields) : text_line(level, event, fields, colours)) + "\n";
     std::lock_guard lock(*mutex);
     std::fwrite(line.data(), 1, line.size(), stderr);
   };
@@ -109,7 +119,7 @@ int fail_start(const char* command, const std::string& format, const LogSink& lo
   if (format == "json") {
     log(LogLevel::error, "start_failed", {{"reason", sentence}});
   } else {
-    std::fprintf(stderr, "idem %s: %s\n", command, sentence.c_str());
+    say_error(command, sentence, failed);
   }
   return failed;
 }

@@ -2,6 +2,7 @@
 
 #include "cli/commands.hpp"
 #include "cli/commands/tables.hpp"
+#include "cli/terminal/progress.hpp"
 #include "json/writer.hpp"
 
 #include <unistd.h>
@@ -137,7 +138,7 @@ std::expected<json::Value, int> StoreCommand::shred_step(std::optional<std::int6
   if (!step || number_of(*step, "key") == 0) {
     return std::unexpected(complain(malformed_answer, failed));
   }
-  if (json()) std::fwrite(answer->body.data(), 1, answer->body.size(), stdout);
+  if (json() && text_of(step->find("state")) != "waiting") print_json(answer->body);
   return std::move(*step);
 }
 
@@ -170,6 +171,7 @@ int StoreCommand::shred() {
 // Every page is a request of its own, so that an end of this process loses nothing.
 int StoreCommand::rekey() {
   Counts counts;
+  Progress progress("idem store: ", "begins", Progress::Elsewhere::lines);
   std::string after;
   do {
     json::Writer out;
@@ -183,8 +185,9 @@ int StoreCommand::rekey() {
     const auto next = add_page(answer->body, counts);
     if (!next) return complain(malformed_answer, failed);
     after = *next;
-    std::fprintf(stderr, "%lld checked, %lld changed\n", static_cast<long long>(counts.checked),
-                 static_cast<long long>(counts.changed));
+    progress.show(
+        std::to_string(counts.checked) + " checked, " + std::to_string(counts.changed) + " changed",
+        static_cast<std::uint64_t>(counts.checked));
   } while (!after.empty());
   if (json()) {
     const std::string text = counts_json(counts);

@@ -7,6 +7,7 @@
 #include <idem/worker_limits.hpp>
 
 #include <cstdio>
+#include <fstream>
 
 namespace idem::cli {
 
@@ -35,9 +36,14 @@ OurRecords::Admin ReconcileCommand::admin() const {
 
 int ReconcileCommand::run() {
   if (const auto good = options_.check(); !good) return complain(good.error(), usage);
+  if (const auto& file = options_.file; !file.empty() && file != "-" && !std::ifstream(file)) {
+    return complain(file + " cannot be read; write the path of a file that this user may read",
+                    usage);
+  }
   const ExportFields fields(options_);
   auto opened = open_export(options_, fields);
   if (!opened) return complain(opened.error(), failed);
+  progress_.emplace("idem reconcile: ", "reads");
   OurRecords records(options_, admin());
   Comparison comparison(options_.rules);
   const auto listed =
@@ -52,6 +58,7 @@ int ReconcileCommand::run() {
   if (options_.resolve) {
     if (auto resolved = resolve(*opened); !resolved) return resolved.error();
   }
+  progress_.reset();
   json() ? print_comparison_json(report_) : print_comparison(report_, options_.rows);
   if (!report_.complete()) return opened->list->not_reachable ? not_reachable : failed;
   const bool is_decided = report_.unclear.empty();
@@ -175,6 +182,8 @@ std::expected<void, int> ReconcileCommand::look_outside(const OurRecords& record
 }
 
 void ReconcileCommand::progress(const char* what, std::size_t count) {
+  if (progress_) progress_->show(std::to_string(count) + " " + what, count);
+  if (progress_ && progress_->is_shown()) return;
   const auto now = std::chrono::steady_clock::now();
   if (now - progress_printed_at_ < limits::comparison_progress_interval) return;
   progress_printed_at_ = now;

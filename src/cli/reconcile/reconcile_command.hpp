@@ -4,9 +4,11 @@
 #include "cli/reconcile/reconcile_export.hpp"
 #include "cli/reconcile/reconcile_print.hpp"
 #include "cli/reconcile/reconcile_records.hpp"
+#include "cli/terminal/progress.hpp"
 
 #include <chrono>
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -59,6 +61,7 @@ class ReconcileCommand : public OperatorCommand {
   std::vector<PendingLine> batch_;
   std::map<std::uint64_t, Kept> kept_;
   std::size_t kept_bytes_ = 0;
+  std::optional<Progress> progress_;
   std::chrono::steady_clock::time_point progress_printed_at_ = std::chrono::steady_clock::now();
 };
 

@@ -4,6 +4,7 @@
 #include "cli/settings/environment.hpp"
 #include "cli/settings/parse.hpp"
 #include "cli/settings/paths.hpp"
+#include "cli/terminal/messages.hpp"
 #include "config/words.hpp"
 
 #include <idem/open_store.hpp>
@@ -282,10 +283,8 @@ int SettingsSource::refuse(const char* command, const std::vector<std::string>& 
     }
     return usage;
   }
-  for (const auto& line : warnings) {
-    std::fprintf(stderr, "idem %s: %s\n", command, as_warning(line).c_str());
-  }
-  for (const auto& line : complaints) std::fprintf(stderr, "idem %s: %s\n", command, line.c_str());
+  for (const auto& line : warnings) say_warning(command, as_warning(line));
+  for (const auto& line : complaints) say_error(command, line, usage);
   return usage;
 }
 

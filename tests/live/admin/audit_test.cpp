@@ -206,7 +206,7 @@ TEST_F(Audit, S19_the_commands_list_export_and_verify) {
 
   const auto exported = idem({"audit", "export", file("audit.jsonl")});
   ASSERT_EQ(exported.exit_code, 0) << exported.output;
-  EXPECT_EQ(idem({"audit", "export", file("audit.jsonl")}).exit_code, 1) << "it overwrites nothing";
+  EXPECT_EQ(idem({"audit", "export", file("audit.jsonl")}).exit_code, 5) << "it overwrites nothing";
   const auto offline = [&](const std::string& from, std::vector<std::string> more = {}) {
     std::vector<std::string> arguments{"audit", "verify",        "--file",
                                        from,    "--secret-file", secret_file()};

@@ -294,7 +294,7 @@ TEST_F(ReconcileCommand, an_incomplete_or_contradictory_command_is_refused) {
     EXPECT_EQ(ran.exit_code, 2) << fmt::format("{}", fmt::join(words, " ")) << "\n" << ran.output;
   }
   EXPECT_EQ(run({file, "--by", "operation", "--match", "nothing"}).exit_code, 1);
-  EXPECT_EQ(run({"/nowhere.csv", "--by", "operation"}).exit_code, 1);
+  EXPECT_EQ(run({"/nowhere.csv", "--by", "operation"}).exit_code, 2);
   gateway_->terminate();
   EXPECT_EQ(run({file, "--by", "operation"}).exit_code, 3);
 }

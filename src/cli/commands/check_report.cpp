@@ -1,0 +1,74 @@
+#include "cli/commands/check_report.hpp"
+
+#include "cli/commands/tables.hpp"
+#include "cli/settings/config_check.hpp"
+
+#include <string_view>
+
+namespace idem::cli {
+namespace {
+
+void write_lines(json::Writer& out, std::string_view name, const std::vector<std::string>& lines) {
+  static constexpr std::string_view between = ": ";
+  static constexpr std::string_view mark = "warning: ";
+  out.name(name);
+  out.begin_array();
+  for (const auto& line : lines) {
+    const auto at = line.find(between);
+    std::string_view message = line;
+    out.begin_object();
+    if (at == line.npos) {
+      out.name("place");
+      out.null();
+    } else {
+      out.member("place", line.substr(0, at));
+      message.remove_prefix(at + between.size());
+    }
+    if (message.starts_with(mark)) message.remove_prefix(mark.size());
+    out.member("message", message);
+    out.end_object();
+  }
+  out.end_array();
+}
+
+}  // namespace
+
+CheckReport report_on(const SettingsSource& source, Purpose purpose) {
+  CheckReport report{.purpose = purpose};
+  const auto settings = source.read_for(purpose);
+  if (!settings) {
+    report.complaints = settings.error();
+    report.warnings = SettingsSource::variables_without_effect();
+    return report;
+  }
+  Complaints wrong;
+  check_named_files(*settings, wrong);
+  report.complaints = wrong.lines();
+  report.warnings = settings->warnings;
+  Complaints laxer;
+  warn_of_laxer_routes(*settings, laxer);
+  for (auto& line : laxer.lines()) report.warnings.push_back(std::move(line));
+  return report;
+}
+
+void write_report(json::Writer& out, const CheckReport& report) {
+  out.begin_object();
+  out.flag("ok", report.complaints.empty());
+  out.member("role", report.purpose == Purpose::worker ? "worker" : "gateway");
+  write_lines(out, "complaints", report.complaints);
+  write_lines(out, "warnings", report.warnings);
+  out.end_object();
+}
+
+int print_report_as_json(const SettingsSource& source, const std::string& role) {
+  const auto purpose = role == "worker"    ? Purpose::worker
+                       : role == "gateway" ? Purpose::gateway
+                                           : source.guessed_purpose();
+  const auto report = report_on(source, purpose);
+  json::Writer out;
+  write_report(out, report);
+  print_json(out.take());
+  return report.complaints.empty() ? done : usage;
+}
+
+}  // namespace idem::cli

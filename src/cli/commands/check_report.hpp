@@ -1,0 +1,27 @@
+#pragma once
+
+#include "cli/settings/settings_source.hpp"
+#include "json/writer.hpp"
+
+#include <string>
+#include <vector>
+
+namespace idem::cli {
+
+/// What `idem config check` finds, as data. Lines are "PLACE: sentence".
+struct CheckReport {
+  Purpose purpose = Purpose::gateway;
+  std::vector<std::string> complaints{};  ///< Empty: the settings are right.
+  std::vector<std::string> warnings{};
+};
+
+CheckReport report_on(const SettingsSource& source, Purpose purpose);
+
+/// {"ok", "role", "complaints": [{"place","message"}], "warnings": [...]}; a line without a place
+/// has "place": null.
+void write_report(json::Writer& out, const CheckReport& report);
+
+/// Prints the report of settings as `role` says ("guessed", "gateway", "worker"). The exit code.
+int print_report_as_json(const SettingsSource& source, const std::string& role);
+
+}  // namespace idem::cli
