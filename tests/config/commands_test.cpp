@@ -206,6 +206,9 @@ const std::map<std::string, std::string> needed{
     {"audit list", ""},
     {"audit export", "-"},
     {"audit verify", ""},
+    {"store backup", "none"},
+    {"store check", "none"},
+    {"store restore", "none"},
     {"store rekey", ""},
     {"store shred", "--scope a --reason r --yes"}};
 
