@@ -10,6 +10,12 @@ install(DIRECTORY docs DESTINATION share/doc/idem COMPONENT runtime EXCLUDE_FROM
   PATTERN "*.md" PATTERN "*.yml" PATTERN "*.yaml" PATTERN "*.svg")
 install(DIRECTORY deploy DESTINATION share/doc/idem COMPONENT runtime EXCLUDE_FROM_ALL USE_SOURCE_PERMISSIONS)
 install(FILES ${packaging}/copyright DESTINATION share/doc/libidem-dev COMPONENT development EXCLUDE_FROM_ALL)
+# A link to what the sources have and the package has not becomes its text.
+install(CODE "
+  file(GLOB_RECURSE idem_pages \"\$ENV{DESTDIR}\${CMAKE_INSTALL_PREFIX}/share/doc/idem/*.md\")
+  execute_process(COMMAND_ERROR_IS_FATAL ANY COMMAND sed -E -z -i
+    [=[s@\\[([^]]*)\\]\\((\\.\\./)*(bench|examples|ARCHITECTURE\\.md|CONTRIBUTING\\.md)[^)]*\\)@\\1@g]=] \${idem_pages})"
+  COMPONENT runtime EXCLUDE_FROM_ALL)
 foreach(pair runtime=idem development=libidem-dev)
   string(REGEX REPLACE "=.*" "" component ${pair})
   string(REGEX REPLACE ".*=" "" package ${pair})

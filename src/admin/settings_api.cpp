@@ -109,7 +109,7 @@ Task<WireAnswer> SettingsApi::reload(const OrderBody& received) {
                          .detail = "The reload has not ended within a minute: it may still be "
                                    "carried out. The log says how it ends."});
   }
-  if (!refused.empty()) co_return state_refused(refused + " Nothing was changed.");
+  if (!refused.empty()) co_return state_refused("The reload was refused: " + refused);
   co_return json_answer(page_of(end.did));
 }
 

@@ -40,8 +40,8 @@ std::string reason_of(const Value& record) {
   const std::string next = text("reconcile_after");
   const std::string why = code == "-" ? "its lease ended" : code;
   if (next != "-") return why + "; asked " + turns + " times, again at " + next;
-  if (turns != "0") return why + "; left to operators after " + turns + " turns";
-  return text("provider") == "-" ? why + "; no provider is asked" : why;
+  if (turns != "0") return "left to operators after " + turns + " turns; " + why;
+  return text("provider") == "-" ? "no provider is asked; " + why : why;
 }
 
 }  // namespace

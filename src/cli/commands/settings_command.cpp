@@ -16,7 +16,7 @@ bool is_true(const json::Value* value) {
   return flag != nullptr && *flag;
 }
 
-std::string or_none(const std::string& text) { return text.empty() ? "not given" : text; }
+std::string or_none(const std::string& text) { return text == "-" ? "not given" : text; }
 
 bool print_changes(const std::string& body) {
   const auto page = json::parse(body);
@@ -29,7 +29,7 @@ bool print_changes(const std::string& body) {
                 or_none(text_of(one.find("after"))).c_str(),
                 is_true(one.find("needs_restart")) ? " (needs a restart)" : "");
     const std::string records = text_of(one.find("records"));
-    if (!records.empty()) std::printf("  %s\n", records.c_str());
+    if (records != "-") std::printf("  %s\n", records.c_str());
   }
   return true;
 }

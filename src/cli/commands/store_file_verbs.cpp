@@ -186,9 +186,9 @@ void print_what_a_restore_means(const Restored& restored) {
   if (!restored.old_store.empty()) std::printf("old store %s\n", restored.old_store.c_str());
   std::printf(
       "This store knows no key that came after %s: a retry of such a request would be done a "
-      "second "
-      "time. Before you start a gateway for clients, read the section on backup and restore of "
-      "docs/operations.md. Settle the unknown ones: idem keys list --state unknown.\n",
+      "second time. Before you start a gateway for clients, read \"What a restore means for "
+      "retries\" in docs/operations.md (of the Debian package: below /usr/share/doc/idem). Settle "
+      "the unknown ones: idem keys list --state unknown.\n",
       when.c_str());
 }
 

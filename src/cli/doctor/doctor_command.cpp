@@ -113,8 +113,12 @@ std::string as_text(const Findings& findings) {
     if (!one.todo.empty()) text += fmt::format("         do: {}\n", printable(one.todo));
   }
   const auto count = [&](Result result) { return counts[static_cast<std::size_t>(result)]; };
-  return text + fmt::format("{} problems, {} warnings, {} ok\n", count(Result::problem),
-                            count(Result::warning), count(Result::ok));
+  const auto counted = [&](Result result, std::string_view one) {
+    const std::size_t number = count(result);
+    return fmt::format("{} {}{}", number, one, number == 1 ? "" : "s");
+  };
+  return text + fmt::format("{}, {}, {} ok\n", counted(Result::problem, "problem"),
+                            counted(Result::warning, "warning"), count(Result::ok));
 }
 
 }  // namespace

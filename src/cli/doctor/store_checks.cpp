@@ -54,9 +54,13 @@ Findings look_at_file(const StoreFileKind& kind, const std::string& path,
     return found;
   }
   if (!report) {
+    // Nobody should restore, and so forget keys, because of a permission.
+    const bool may_not = report.error().why.find("Permission denied") != std::string::npos;
     found.push_back(Finding::problem(check, report.error().why,
-                                     "idem store check looks at all of it; idem store restore "
-                                     "makes a store of a backup"));
+                                     may_not ? "run this as the gateway's user, and let that user "
+                                               "own the file and its folder"
+                                             : "idem store check looks at all of it; idem store "
+                                               "restore makes a store of a backup"));
     return found;
   }
   if (!wanted_id.empty() && wanted_id != report->store_id) {

@@ -14,7 +14,7 @@ inline constexpr std::array exit_meanings{
     ExitMeaning{0, "done", "done"},
     ExitMeaning{1, "failed",
                 "failed, also because the login is missing or its role does not suffice; `idem "
-                "status`: something needs an operator"},
+                "status`, `idem doctor`: something needs an operator"},
     ExitMeaning{2, "wrong usage or settings",
                 "wrong usage or settings: an option, a value, a file that is named and cannot be "
                 "read, an order that the admin API does not accept"},
@@ -24,6 +24,6 @@ inline constexpr std::array exit_meanings{
                 "refused by the state of a record, store or file: the order waits for an approval, "
                 "the file to write is there (`idem init`, `idem audit export`), something differs "
                 "or a status is not named (`idem reconcile`), the audit is not whole (`idem audit "
-                "verify`)"}};
+                "verify`) or a store is damaged (`idem store check`)"}};
 
 }  // namespace idem::cli

@@ -112,6 +112,12 @@ std::string program_page(const CommandTree& program) {
     text += ".TP\n.BR " + roff(page_name(command)) + " (1)\n" + roff(command.text) + "\n";
   }
   text += ".SH OPTIONS\n" + listed(program.options) + notes_of(program) + environment();
+  // Where the Debian package has them.
+  text +=
+      ".SH FILES\n.TP\n.I /etc/idem/idem.yaml\nthe settings of the service\n"
+      ".TP\n.I /var/lib/idem\nthe records of its store, and the operator's token\n"
+      ".TP\n.I /usr/share/doc/idem\nREADME.md and docs: getting started, operations, "
+      "unknown outcomes, security\n";
   return text + ".SH SEE ALSO\n.BR idem.yaml (5)\n";
 }
 

@@ -38,7 +38,7 @@ void parse_upstream(const GatewayFlags& flags, gateway::GatewaySettings& setting
     if (flags.upstream.given) return;  // config::check() complains about an empty text.
     return complaints.add(flags.upstream.place,
                           "there is no upstream; write --upstream http://HOST:PORT, or in the file "
-                          "upstream: {url: \"http://HOST:PORT\"}");
+                          "upstream: {url: \"http://HOST:PORT\"}, and name it with --config FILE");
   }
   auto upstream = http::parse_upstream_url(flags.upstream.text);
   if (!upstream) {

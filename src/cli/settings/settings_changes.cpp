@@ -33,7 +33,17 @@ constexpr std::string_view not_comparable =
     "by "
     "other rules. It does not run.";
 
+constexpr std::string_view found_no_more =
+    "Records that exist would not be found, and retries would run again: a start refuses it while "
+    "there are records.";
+
 constexpr std::array effects{
+    Effect{"scope.from", found_no_more},
+    Effect{"key.scope", found_no_more},
+    Effect{"key.secret_files",
+           "A start refuses to go without a secret under which records were made."},
+    Effect{"store",
+           "Another store knows none of the keys of this one: each retry would run again."},
     Effect{"retention", "Records that exist keep the time with which they were made."},
     Effect{"tombstone", "Records that exist keep the time with which they were made."},
     Effect{"accept_rerun_after_expiry", "Records that exist keep their tombstone."},
@@ -85,7 +95,7 @@ void compare(std::vector<SettingChange>& to, const std::string& begin, const Tab
                          .after = config::value_of(after[i]),
                          .needs_restart = !is_live && one.change == config::Change::restart,
                          .records = {}};
-    if (!change.needs_restart) change.records = records_of(one.path);
+    change.records = records_of(one.path);
     to.push_back(std::move(change));
   }
 }

@@ -42,7 +42,8 @@ Change end_restored(Record& record, StoreTime now, FenceCounter& fences) {
       record.dispatched = true;
       if (!record.stored_request) record.expires_at.reset();
       turn_unknown(record, "store_restored", now);
-      record.reconcile_after = now;
+      // Without a provider nobody asks, and the client must not wait for that.
+      if (!record.provider.empty()) record.reconcile_after = now;
       break;
   }
   record.locked_until = std::max(record.locked_until, now);

@@ -79,6 +79,11 @@ TEST_F(Reload, the_command_shows_the_changes_and_then_applies_them) {
   EXPECT_EQ(ran.exit_code, 0) << ran.output;
   EXPECT_NE(ran.output.find("key.min_length: 1 -> 10\n  Counts for new keys."), std::string::npos)
       << ran.output;
+  const auto page = send_once(
+      gateway_->admin(),
+      {.method = "GET", .target = "/v1/settings/changes", .fields = {{"Host", gateway_->admin()}}});
+  EXPECT_EQ(page.status, 200) << page.raw;
+  EXPECT_EQ(parse_json(page.body).value_or(Json{})["changes"].items.size(), 1U) << page.raw;
   EXPECT_EQ(ask(charge("short")).status, 201) << "nothing was applied";
   EXPECT_EQ(config({"reload"}).exit_code, 2) << "a decision has a reason";
   ran = config({"reload", "--reason", "ticket 4711"});

@@ -80,6 +80,7 @@ TEST_F(SqliteRestored, every_open_record_becomes_unknown_and_no_fence_comes_twic
   EXPECT_GT(find(*store, 2).fence().value_or(0), released + gap);
   EXPECT_GT(find(*store, 3).fence().value_or(0), gap);
   EXPECT_EQ(find(*store, 3).last_error_code, "store_restored");
+  EXPECT_FALSE(find(*store, 3).reconcile_after) << "there is no provider to ask";
   EXPECT_EQ(find(*store, 5).state, State::expired);
   EXPECT_GT(run(*store, 6).attempt.fence, gap);
   const auto log = ask_and_wait(*store, ReadEvidence{key(2)});
