@@ -140,12 +140,12 @@ class GatewayProcess {
   // All or nothing: on any error the gateway keeps its settings and certificate and goes on
   // serving.
   void reload() {
-    admin::SettingsDifference difference = reloads_.difference();
+    auto [difference, read] = read_again(source_, given_);
     log_changes(log_, difference);
-    auto read = read_again(source_, given_, *settings_);
     auto certificates = read_certificates(options_, certificates_);
-    if (!read) return refuse_reload(read.error(), difference);
+    if (!read) return refuse_reload(difference.refused, difference);
     if (!certificates) return refuse_reload(certificates.error(), difference);
+    keep_what_stays(read->options.settings, *settings_);
     // Last, because it cannot be undone.
     const auto adopted = adopt_routes(read->options.settings);
     if (!adopted) return refuse_reload(adopted.error(), difference);

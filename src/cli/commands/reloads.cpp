@@ -13,7 +13,7 @@ admin::SettingsDifference Reloads::difference() const {
     const std::lock_guard lock(mutex_);
     running = running_;
   }
-  return difference_of(source_, running);
+  return read_again(source_, running).difference;
 }
 
 admin::Reloading Reloads::for_admin() {

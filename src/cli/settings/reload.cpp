@@ -21,33 +21,27 @@ std::string restart_sentence(const GatewayFlags& given, const GatewayFlags& next
 
 }  // namespace
 
-admin::SettingsDifference difference_of(const SettingsSource& source, const GatewayFlags& given) {
-  const auto read = source.read();
+ReadAgain read_again(const SettingsSource& source, const GatewayFlags& given) {
+  auto read = source.read();
   // The texts may show what differs, also where they have no meaning.
   Complaints ignored;
   const auto texts = read ? std::optional(read->given) : source.gather(ignored);
-  admin::SettingsDifference found;
-  if (texts) found.changes = changes_between(given, *texts);
+  ReadAgain found;
+  if (texts) found.difference.changes = changes_between(given, *texts);
   if (!read) {
-    found.refused = joined(read.error(), " | ");
+    found.difference.refused = joined(read.error(), " | ");
   } else if (const auto restart = restart_sentence(given, read->given); !restart.empty()) {
-    found.refused = restart + ".";
+    found.difference.refused = restart + "; nothing was changed";
+  } else {
+    found.settings = std::move(*read);
   }
   return found;
 }
 
-std::expected<ReadSettings, std::string> read_again(const SettingsSource& source,
-                                                    const GatewayFlags& given,
-                                                    const gateway::GatewaySettings& current) {
-  auto read = source.read();
-  if (!read) return std::unexpected(joined(read.error(), " | "));
-  const auto restart = restart_sentence(given, read->given);
-  if (!restart.empty()) return std::unexpected(restart + "; nothing was changed");
-  auto& next = read->options.settings;
+void keep_what_stays(gateway::GatewaySettings& next, const gateway::GatewaySettings& current) {
   next.owner = current.owner;
   next.via_name = current.via_name;
   next.upstream_tls = current.upstream_tls;
-  return std::move(*read);
 }
 
 }  // namespace idem::cli

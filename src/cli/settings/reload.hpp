@@ -5,14 +5,18 @@
 
 namespace idem::cli {
 
-/// Reads the settings again for a running gateway. Fails as a whole, with the places or names of
-/// the causes, if anything is wrong or a changed setting needs a restart. Owner, name in Via and
-/// TLS to the upstream stay the same. The store has not adopted the routes yet.
-std::expected<ReadSettings, std::string> read_again(const SettingsSource& source,
-                                                    const GatewayFlags& given,
-                                                    const gateway::GatewaySettings& current);
+/// One reading of the settings for a running gateway: what it changes, and the settings, unless the
+/// difference says why they are refused.
+struct ReadAgain {
+  admin::SettingsDifference difference{};
+  std::optional<ReadSettings> settings{};
+};
 
-/// What read_again() would find: the changes, and why it would fail.
-admin::SettingsDifference difference_of(const SettingsSource& source, const GatewayFlags& given);
+/// Fails as a whole, with the places or names of the causes, if anything is wrong or a changed
+/// setting needs a restart. The store has not adopted the routes yet.
+ReadAgain read_again(const SettingsSource& source, const GatewayFlags& given);
+
+/// Owner, name in Via and TLS to the upstream stay the same across a reload.
+void keep_what_stays(gateway::GatewaySettings& next, const gateway::GatewaySettings& current);
 
 }  // namespace idem::cli
