@@ -2,12 +2,12 @@
 
 #include "cli/commands.hpp"
 #include "cli/commands/tables.hpp"
+#include "cli/terminal/progress.hpp"
 #include "core/bytes/rfc3339.hpp"
 #include "json/writer.hpp"
 #include "store/known_kinds.hpp"
 
 #include <fmt/format.h>
-#include <unistd.h>
 
 #include <array>
 #include <csignal>
@@ -68,36 +68,12 @@ std::expected<Place, std::string> place_or_file(const std::string& text) {
   return place;
 }
 
-/// Shows on a terminal how far the work is; the destructor clears the line.
-class Progress {
- public:
-  Progress(const char* doing, const char* unit)
-      : doing_(doing), unit_(unit), is_shown_(::isatty(STDERR_FILENO) == 1) {}
-  ~Progress() {
-    if (has_shown_) std::fputs("\r\x1b[K", stderr);
-  }
-  Progress(const Progress&) = delete;
-  Progress& operator=(const Progress&) = delete;
-
-  StoreFileProgress call() {
-    if (!is_shown_) return {};
-    return [this](std::uint64_t done, std::uint64_t all) {
-      const auto percent = all == 0 ? 100 : static_cast<int>(done * 100 / all);
-      if (percent == shown_percent_) return;
-      shown_percent_ = percent;
-      has_shown_ = true;
-      std::fprintf(stderr, "\r%s: %d %% of %llu %s\x1b[K", doing_, percent,
-                   static_cast<unsigned long long>(all), unit_);
-    };
-  }
-
- private:
-  const char* doing_;
-  const char* unit_;
-  bool is_shown_;
-  bool has_shown_ = false;
-  int shown_percent_ = -1;
-};
+StoreFileProgress shown_by(Progress& progress, const char* unit) {
+  if (!progress.is_shown()) return {};
+  return [&progress, unit](std::uint64_t done, std::uint64_t all) {
+    progress.show(fmt::format("{} of {} {}", done, all, unit), done, all);
+  };
+}
 
 std::uint64_t records_of(const StoreFileReport& report) {
   std::uint64_t all = 0;
@@ -227,8 +203,8 @@ int StoreFileVerbs::back_up(bool json) const {
   if (!place) return complain(place.error(), usage);
   std::expected<StoreFileReport, StoreFileError> report;
   {
-    Progress progress("copying", "pages");
-    report = place->kind->backup(place->path, absolute(file_), progress.call());
+    Progress progress("idem store: ", "copying");
+    report = place->kind->backup(place->path, absolute(file_), shown_by(progress, "pages"));
   }
   if (!report) return complain(report.error());
   if (json) {
@@ -249,8 +225,8 @@ int StoreFileVerbs::check(bool json) const {
   if (!place) return complain(place.error(), usage);
   std::expected<StoreFileReport, StoreFileError> report;
   {
-    Progress progress("checking", "rows");
-    report = place->kind->check(place->path, progress.call());
+    Progress progress("idem store: ", "checking");
+    report = place->kind->check(place->path, shown_by(progress, "rows"));
   }
   if (!report) return complain(report.error());
   if (json) {
@@ -270,12 +246,12 @@ int StoreFileVerbs::restore(bool json) const {
   if (!place) return complain(place.error(), usage);
   std::expected<Restored, StoreFileError> restored;
   {
-    Progress progress("restoring", "pages");
+    Progress progress("idem store: ", "restoring");
     restored = place->kind->restore({.from = absolute(file_),
                                      .path = place->path,
                                      .keep_old = replace_,
                                      .accept_damage = accept_damage_,
-                                     .progress = progress.call()});
+                                     .progress = shown_by(progress, "pages")});
   }
   if (!restored) return complain(restored.error());
   if (json) {
