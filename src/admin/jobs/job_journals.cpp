@@ -57,14 +57,15 @@ void JobJournals::keep(const std::string& id, const std::shared_ptr<JobFold>& fo
 /// False: the journal is gone, or has begun anew.
 StoreTask<bool> JobJournals::catch_up(std::shared_ptr<JobFold> fold, std::string id) {
   for (;;) {
-    auto reading =
-        read_lines(loop_, store_, journal_of(id), fold->last(), limits::journal_read_lines_max);
+    // While this waits, an append may show `fold` lines that are newer than the reply.
+    const std::uint64_t seen = fold->last();
+    auto reading = read_lines(loop_, store_, journal_of(id), seen, limits::journal_read_lines_max);
     const auto page = co_await reading;
     if (!page) co_return std::unexpected(page.error());
     for (const JournalLine& line : page->lines) fold->see(line);
     fold->set_now(page->now);
-    if (page->last < fold->last()) co_return false;
-    if (page->last == fold->last() || page->lines.empty()) co_return true;
+    if (page->last < seen) co_return false;
+    if (page->last <= fold->last() || page->lines.empty()) co_return true;
   }
 }
 

@@ -131,6 +131,37 @@ TEST_F(JobsOverStore, a_running_job_is_kept_however_many_others_are_looked_at) {
   EXPECT_TRUE(idle.expired());
 }
 
+TEST_F(JobsOverStore, a_job_is_found_by_a_look_that_its_own_lines_have_overtaken) {
+  JobJournals journals(loop_, *store_);
+  append(journal_, 0, write_line(definition(1)));
+  append(journal_, 1, write_line(std::vector<JobTarget>{unknown(1)}));
+  append(journal_, 2, write_line(JobBegin{}));
+  const auto job = run([&] { return journals.read(id_); }).value();
+  fault_ = [is_late = false](const StoreCall& call) mutable -> std::optional<Fault> {
+    const bool is_first = std::holds_alternative<ReadLines>(call) && !std::exchange(is_late, true);
+    return is_first ? Fault::delay_reply : Fault::none;
+  };
+  std::shared_ptr<JobFold> found;
+  const auto look = [&]() -> Task<void> {
+    auto reading = journals.read(id_);
+    found = (co_await reading).value();
+  };
+  // As many as may overtake a reply.
+  const auto write = [&]() -> Task<bool> {
+    bool are_written = true;
+    for (unsigned i = 0; i <= FaultPlan{}.delay_calls_max; ++i) {
+      auto appending = journals.append(job, id_, write_line(JobClaim{"this process"}));
+      const auto appended = co_await appending;
+      are_written = are_written && appended.value();
+    }
+    co_return are_written;
+  };
+  loop_.post([&] { loop_.spawn(look()); });
+  EXPECT_TRUE(run(write));
+  EXPECT_EQ(found, job);
+  EXPECT_EQ(run([&] { return journals.read(id_); }).value(), job) << "it is kept";
+}
+
 // ---- a job that has its approvals ----
 
 class ApprovedJob : public JobsOverStore {
