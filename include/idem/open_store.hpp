@@ -45,6 +45,12 @@ struct WhichStore {
   std::string id{};
   /// False: a missing store is an error, and none is made.
   bool make = true;
+  /// With `make = false`: opens it to be looked at. Settings and secrets are judged as if each
+  /// generation had records, and nothing is recorded.
+  bool look = false;
+  /// Called, perhaps on the store's thread, before open_store() returns an error that no repetition
+  /// with the same settings can change: it is another store, or they would hide its records.
+  std::function<void()> contradicted{};
 };
 
 /// The store that was opened.

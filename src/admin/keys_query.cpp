@@ -58,8 +58,8 @@ class QueryReader {
   std::expected<KeysQuery, std::string> result() {
     if (query_.key && (!query_.list.scope || !query_.list.operation)) {
       return std::unexpected(
-          "key: the store has only a digest of scope, operation and key; give scope= and "
-          "operation= too");
+          "key: the store has only a digest of scope, operation and key; give scope and "
+          "operation, too");
     }
     return std::move(query_);
   }

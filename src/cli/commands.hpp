@@ -92,10 +92,15 @@ std::expected<void, std::string> check_secret_file(const std::string& path);
 /// or, with format "json", a JSON object. The time is in UTC.
 LogSink stderr_log(const std::string& format);
 
-/// Says on stderr why a process does not start: as an event where the log is JSON, because a reader
-/// of it expects nothing else, otherwise as a plain sentence. The exit code.
+/// Why a process does not start.
+struct StartFailure {
+  std::string why;  ///< A sentence.
+  int exit_code = failed;
+};
+/// Says it on stderr: as an event where the log is JSON, because a reader of it expects nothing
+/// else, otherwise as a plain sentence. The exit code.
 int fail_start(const char* command, const std::string& format, const LogSink& log,
-               const std::string& sentence);
+               const StartFailure& failure);
 
 /// "150ms", "30s", "5m", "24h", "30d", or "0"; whole numbers only.
 std::expected<Millis, std::string> parse_duration(const std::string& text);

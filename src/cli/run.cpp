@@ -34,6 +34,17 @@ int version(bool json) {
   return done;
 }
 
+constexpr const char* signals_of_gateway =
+    "SIGHUP: reads the settings again and applies them, or keeps the present ones and logs why "
+    "(idem config changes shows the difference before).\n"
+    "SIGUSR2: the program that now lies at its path takes over with the same process id and "
+    "sockets, after idem config check --ask-store has accepted the settings.\n"
+    "SIGTERM, SIGINT: ends once the running requests have their answers; a second one ends it at "
+    "once.";
+constexpr const char* signals_of_worker =
+    "SIGTERM, SIGINT: ends once what runs is settled. SIGHUP and SIGUSR2 are refused: a worker "
+    "reads its settings only at its start.";
+
 std::string footer() {
   std::string codes;
   for (const auto& one : exit_meanings) {
@@ -65,9 +76,11 @@ int run_command(int argc, char** argv) {
   app.footer(footer());
   const InitCommand init(app);
   auto* gateway_command = app.add_subcommand("gateway", "Run the reverse proxy in front of an API");
+  gateway_command->footer(footer() + "\n" + signals_of_gateway);
   const SettingsSource gateway_settings(*gateway_command);
   auto* worker_command = app.add_subcommand(
       "worker", "Sweep, reap, reconcile and deliver messages for a store, without a gateway");
+  worker_command->footer(footer() + "\n" + signals_of_worker);
   const SettingsSource worker_settings(*worker_command, Purpose::worker);
   ConfigCommand config_command(app);
   const DoctorCommand doctor(app);

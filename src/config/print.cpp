@@ -90,6 +90,47 @@ std::string json(std::string_view text) {
   return out;
 }
 
+/// The value as JSON, as value_of() has it in YAML; empty: there is none.
+std::string json_value(const Setting& setting) {
+  if (const auto* given = std::get_if<Given*>(&setting.slot)) {
+    const auto& value = (*given)->text;
+    if (value.empty()) return {};
+    return is_bare(setting.shape) ? value : json(without_password(value));
+  }
+  std::string out;
+  if (const auto* list = std::get_if<GivenList*>(&setting.slot)) {
+    for (const auto& item : (*list)->items) out += (out.empty() ? "" : ",") + json(item.text);
+    return out.empty() && !(*list)->given ? "" : "[" + out + "]";
+  }
+  if (const auto* map = std::get_if<GivenMap*>(&setting.slot)) {
+    for (const auto& [key, word] : (*map)->items) {
+      out += (out.empty() ? "" : ",") + json(key.text) + ":" + json(word.text);
+    }
+    return out.empty() && !(*map)->given ? "" : "{" + out + "}";
+  }
+  return {};
+}
+
+std::string json_members(std::span<const Setting> table, std::string_view prefix) {
+  std::string out;
+  std::string_view last;
+  for (const auto& setting : table) {
+    if (!setting.path.starts_with(prefix)) continue;
+    const auto rest = setting.path.substr(prefix.size());
+    const auto name = rest.substr(0, rest.find('.'));
+    std::string value;
+    if (name == rest) {
+      value = json_value(setting);
+    } else if (name != last) {
+      value = json_members(table, setting.path.substr(0, prefix.size() + name.size() + 1));
+      if (!value.empty()) value = "{" + value + "}";
+    }
+    if (!value.empty()) out += (out.empty() ? "" : ",") + json(name) + ":" + value;
+    last = name;
+  }
+  return out;
+}
+
 std::string enumeration(std::string_view words) {
   std::string out;
   for (const auto word : split(words, '|')) out += (out.empty() ? "" : ",") + json(word);
@@ -254,6 +295,8 @@ std::string to_markdown(std::span<const Setting> table,
 std::string to_yaml(std::span<const Setting> table, std::size_t indent, Unset unset) {
   return section(table, {}, indent, unset);
 }
+
+std::string to_json(std::span<const Setting> table) { return json_members(table, {}); }
 
 std::string to_schema(std::span<const Setting> table, const ItemSchemas& of_maps) {
   return object(table, {}, of_maps);

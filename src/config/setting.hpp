@@ -106,6 +106,9 @@ enum class Unset : std::uint8_t { left_out, shown };
 std::string to_yaml(std::span<const Setting> table, std::size_t indent,
                     Unset unset = Unset::left_out);
 
+/// The same values as members of a JSON object, without its braces; what has none is left out.
+std::string to_json(std::span<const Setting> table);
+
 /// The value as YAML, in one line; empty: there is none.
 std::string value_of(const Setting& setting);
 /// The values that a shape allows, for people; words stand in backticks.

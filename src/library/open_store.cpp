@@ -122,6 +122,15 @@ std::expected<std::unique_ptr<Store>, StoreError> open_known(const std::string& 
   return linked_kind_of(url).open(url, identity, options);
 }
 
+/// The store's place once: a store in a file names its path itself.
+std::string located(const std::string& url, const std::string& detail) {
+  const KnownKind* const known = known_kind_of(url);
+  const bool names_it = known != nullptr && known->is_path() &&
+                        detail.starts_with(std::string(path_of(*known, url)) + ':');
+  return names_it ? std::string(known->schemes.front()) + detail
+                  : shown_store_url(url) + ": " + detail;
+}
+
 /// For a service that does not look itself. A store that keeps nothing is new each time.
 void log_new(const OpenedStore& store, const LogSink& log) {
   library::log_or_stderr(log)(
@@ -145,7 +154,7 @@ std::expected<std::unique_ptr<Store>, std::string> open_store(const std::string&
   auto opened = open_known(url, identity, how);
   if (opened && found.is_new && !found.id.empty()) log_new(found, options.log);
   if (opened) return make_sealed(std::move(*opened), options.encryption);
-  return std::unexpected(shown_store_url(url) + ": " + opened.error().detail);
+  return std::unexpected(located(url, opened.error().detail));
 }
 
 std::expected<OpenedStore, std::string> migrate_store(const std::string& url) {
@@ -156,7 +165,7 @@ std::expected<OpenedStore, std::string> migrate_store(const std::string& url) {
   if (kind.migrate == nullptr) return OpenedStore{};  // It has no schema.
   auto migrated = kind.migrate(url);
   if (migrated) return std::move(*migrated);
-  return std::unexpected(shown_store_url(url) + ": " + migrated.error().detail);
+  return std::unexpected(located(url, migrated.error().detail));
 }
 
 }  // namespace v0_1

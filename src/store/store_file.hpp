@@ -25,7 +25,9 @@ struct StoreFileReport {
   std::array<std::uint64_t, 7> by_state{};  ///< Records that can be read, indexed by State.
   std::uint64_t evidence = 0;
   std::uint64_t journal_lines = 0;
-  std::uint64_t bytes = 0;             ///< Of the database, with what is in its log only.
+  std::uint64_t bytes = 0;  ///< Of the database, with what is in its log only.
+  /// Of a look: why a start with the settings would refuse it, a sentence without its path.
+  std::string contradiction;
   std::optional<StoreTime> copied_at;  ///< Of a backup: all that was durable then is in it.
   std::uint64_t found = 0;
   std::vector<StoreFinding> findings;  ///< The first limits of them; `found` counts all.
@@ -63,8 +65,10 @@ struct StoreFileKind {
   /// Reads all of it, beside a process that has it open or not, and changes nothing.
   std::expected<StoreFileReport, StoreFileError> (*check)(const std::string& path,
                                                           const StoreFileProgress& progress);
-  /// Reads likewise what it is, and none of its records: id, bytes and nothing else.
-  std::expected<StoreFileReport, StoreFileError> (*look)(const std::string& path);
+  /// Reads likewise what it is, and none of its records: id, bytes, what it contradicts in
+  /// `settings`, and nothing else.
+  std::expected<StoreFileReport, StoreFileError> (*look)(const std::string& path,
+                                                         const IdentitySettings& settings);
   /// Copies it likewise to `to`, which must not exist: the copy is durable and checked before it
   /// has that name. A process that ends in between leaves a file of another name.
   std::expected<StoreFileReport, StoreFileError> (*backup)(const std::string& path,

@@ -4,6 +4,7 @@
 
 #include "cli/settings/settings_changes.hpp"
 #include "config/reading.hpp"
+#include "support/json.hpp"
 
 /// Wrong files, each with its complaint and the place; and right files.
 namespace idem::test {
@@ -88,6 +89,12 @@ TEST(ConfigCorpus, every_right_file_is_accepted_and_its_printed_form_means_the_s
     const auto again = read_config(dir.path() / "printed.yaml");
     ASSERT_TRUE(again.has_value()) << joined(again.error()) << printed;
     EXPECT_EQ(cli::print_settings(again->given), printed);
+    const auto json = cli::print_settings_as_json(read->given);
+    EXPECT_TRUE(parse_json(json)) << json;
+    write_text(dir.path() / "printed.json", json);
+    const auto from_json = read_config(dir.path() / "printed.json");
+    ASSERT_TRUE(from_json.has_value()) << joined(from_json.error()) << json;
+    EXPECT_EQ(cli::print_settings(from_json->given), printed) << json;
     const auto& routes = read->options.settings.routes.all();
     const auto& same = again->options.settings.routes.all();
     ASSERT_EQ(same.size(), routes.size());

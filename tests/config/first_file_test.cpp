@@ -221,11 +221,11 @@ TEST_F(FirstQuestions, a_scope_asks_for_what_it_needs) {
   ASSERT_EQ(header.flags.caller.trusted_proxies.items.size(), 1U);
   EXPECT_EQ(header.flags.caller.trusted_proxies.items[0].text, "127.0.0.1/32");
   const auto wrong =
-      ask("http://127.0.0.1:9\nheader:X-Tenant-Id\n10.0.0.1/8\nheader:X-Tenant-Id\n"
-          "10.0.0.0/8,192.0.2.7/32\n\n");
+      ask("http://127.0.0.1:9\nheader:X-Tenant-Id\n10.0.0.1/8\n10.0.0.0/8,192.0.2.7/32\n\n");
   ASSERT_TRUE(wrong.ended_well) << wrong.output;
   EXPECT_TRUE(wrong.output.contains("--trusted-proxy: \"10.0.0.1/8\" has bits")) << wrong.output;
   EXPECT_EQ(wrong.flags.caller.trusted_proxies.items.size(), 2U);
+  EXPECT_EQ(wrong.flags.caller.scope.text, "header:X-Tenant-Id") << "it is not asked again";
 
   const auto files = scopes();
   const auto jwt =

@@ -67,6 +67,12 @@ TEST(ConfigMutations, are_refused_with_a_place_or_printed_with_their_meaning) {
     const auto again = read_config(file);
     ASSERT_TRUE(again.has_value()) << joined(again.error()) << text << "\nprinted\n" << printed;
     ASSERT_EQ(cli::print_settings(again->given), printed) << text;
+    const auto json = cli::print_settings_as_json(read->given);
+    write_text(file, json);
+    const auto from_json = read_config(file);
+    ASSERT_TRUE(from_json.has_value()) << joined(from_json.error()) << text << "\nas JSON\n"
+                                       << json;
+    ASSERT_EQ(cli::print_settings(from_json->given), printed) << json;
   }
   EXPECT_GT(accepted, 30U) << "the damage is too large to mean anything";
 }

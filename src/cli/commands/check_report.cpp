@@ -2,15 +2,20 @@
 
 #include "cli/commands/tables.hpp"
 #include "cli/settings/config_check.hpp"
+#include "cli/settings/environment.hpp"
+#include "cli/settings/opening.hpp"
 
+#include <cstdio>
 #include <string_view>
 
 namespace idem::cli {
 namespace {
 
+/// Of a warning that has its place in front of it.
+constexpr std::string_view mark = "warning: ";
+
 void write_lines(json::Writer& out, std::string_view name, const std::vector<std::string>& lines) {
   static constexpr std::string_view between = ": ";
-  static constexpr std::string_view mark = "warning: ";
   out.name(name);
   out.begin_array();
   for (const auto& line : lines) {
@@ -33,7 +38,7 @@ void write_lines(json::Writer& out, std::string_view name, const std::vector<std
 
 }  // namespace
 
-CheckReport report_on(const SettingsSource& source, Purpose purpose) {
+CheckReport report_on(const SettingsSource& source, Purpose purpose, bool asks_server) {
   CheckReport report{.purpose = purpose};
   const auto settings = source.read_for(purpose);
   if (!settings) {
@@ -43,6 +48,10 @@ CheckReport report_on(const SettingsSource& source, Purpose purpose) {
   }
   Complaints wrong;
   check_named_files(*settings, wrong);
+  if (wrong.empty()) {
+    auto refusal = why_store_refuses(settings->options, purpose, asks_server);
+    if (refusal) wrong.add(settings->given.store.place, std::move(*refusal));
+  }
   report.complaints = wrong.lines();
   report.warnings = settings->warnings;
   Complaints laxer;
@@ -60,11 +69,26 @@ void write_report(json::Writer& out, const CheckReport& report) {
   out.end_object();
 }
 
-int print_report_as_json(const SettingsSource& source, const std::string& role) {
+int print_report(const SettingsSource& source, Purpose purpose, bool asks_server) {
+  const CheckReport report = report_on(source, purpose, asks_server);
+  for (const auto& line : report.warnings) {
+    const bool is_marked = line.find(mark) != line.npos;
+    std::fprintf(stderr, "%s\n", (is_marked ? line : as_warning(line)).c_str());
+  }
+  for (const auto& line : report.complaints) std::fprintf(stderr, "%s\n", line.c_str());
+  if (!report.complaints.empty()) return usage;
+  std::printf("ok\n%s",
+              purpose == Purpose::worker
+                  ? "checked as settings of idem worker; --role gateway checks a gateway's\n"
+                  : "");
+  return done;
+}
+
+int print_report_as_json(const SettingsSource& source, const std::string& role, bool asks_server) {
   const auto purpose = role == "worker"    ? Purpose::worker
                        : role == "gateway" ? Purpose::gateway
                                            : source.guessed_purpose();
-  const auto report = report_on(source, purpose);
+  const auto report = report_on(source, purpose, asks_server);
   json::Writer out;
   write_report(out, report);
   print_json(out.take());

@@ -15,13 +15,16 @@ struct CheckReport {
   std::vector<std::string> warnings{};
 };
 
-CheckReport report_on(const SettingsSource& source, Purpose purpose);
+/// A store in a file is looked at; a store's server is asked only if `asks_server`.
+CheckReport report_on(const SettingsSource& source, Purpose purpose, bool asks_server);
 
 /// {"ok", "role", "complaints": [{"place","message"}], "warnings": [...]}; a line without a place
 /// has "place": null.
 void write_report(json::Writer& out, const CheckReport& report);
 
-/// Prints the report of settings as `role` says ("guessed", "gateway", "worker"). The exit code.
-int print_report_as_json(const SettingsSource& source, const std::string& role);
+/// Prints "ok" behind warnings, or every complaint. The exit code.
+int print_report(const SettingsSource& source, Purpose purpose, bool asks_server);
+/// As `role` says ("guessed", "gateway", "worker").
+int print_report_as_json(const SettingsSource& source, const std::string& role, bool asks_server);
 
 }  // namespace idem::cli

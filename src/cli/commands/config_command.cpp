@@ -20,11 +20,6 @@ int refuse(const std::vector<std::string>& complaints) {
   return usage;
 }
 
-int print_complaints(const std::vector<std::string>& lines) {
-  for (const auto& line : lines) std::fprintf(stderr, "%s\n", line.c_str());
-  return usage;
-}
-
 /// One entry of a list of maps; its first line has the dash.
 template <class Given>
 std::string print_item(Given given) {
@@ -35,25 +30,6 @@ std::string print_item(Given given) {
 }
 
 }  // namespace
-
-int check_settings(const SettingsSource& source, Purpose purpose) {
-  const auto settings = source.read_for(purpose);
-  if (!settings) return refuse(settings.error());
-  Complaints wrong;
-  check_named_files(*settings, wrong);
-  if (!wrong.empty()) return refuse(wrong.lines());
-  for (const auto& warning : settings->warnings) {
-    std::fprintf(stderr, "%s\n", as_warning(warning).c_str());
-  }
-  Complaints warnings;
-  warn_of_laxer_routes(*settings, warnings);
-  print_complaints(warnings.lines());
-  std::printf("ok\n%s",
-              purpose == Purpose::worker
-                  ? "checked as settings of idem worker; --role gateway checks a gateway's\n"
-                  : "");
-  return done;
-}
 
 std::string print_settings(GatewayFlags flags, Purpose purpose) {
   auto table = settings_of(flags);
@@ -72,6 +48,24 @@ std::string print_settings(GatewayFlags flags, Purpose purpose) {
   if (!providers.empty()) text += "providers:\n";
   for (const auto& provider : providers) text += print_item(provider);
   return text;
+}
+
+std::string print_settings_as_json(GatewayFlags flags, Purpose purpose) {
+  auto table = settings_of(flags);
+  if (purpose == Purpose::worker) std::erase_if(table, config::is_gateways);
+  std::string text = config::to_json(table);
+  Complaints ignored;
+  const auto add = [&](const char* name, auto items) {
+    std::string all;
+    for (auto& item : items) {
+      all += (all.empty() ? "{" : ",{") + config::to_json(settings_of(item)) + "}";
+    }
+    if (!all.empty()) text += fmt::format(",\"{}\":[{}]", name, all);
+  };
+  add("routes", read_routes(flags.routes, ignored));
+  add("destinations", read_destinations(flags.destinations, ignored));
+  add("providers", read_providers(flags.providers, ignored));
+  return "{" + text + "}\n";
 }
 
 std::string settings_schema() {
@@ -141,12 +135,17 @@ ConfigCommand::ConfigCommand(CLI::App& app)
       reload_(command_) {
   command_.require_subcommand(1);
   check_.add_flag("--json", json_, json_help);
+  check_.add_flag("--ask-store", ask_store_,
+                  "also ask the store's server whether it accepts the settings; the store must be "
+                  "there, and nothing in it changes. The file of a SQLite store is looked at in "
+                  "any case");
   check_
       .add_option(
           "--role", role_,
           "check them as settings of a gateway or of a worker; by default a worker's if none of "
           "them is for a gateway only")
       ->check(CLI::IsMember({"gateway", "worker"}));
+  print_.add_flag("--json", print_json_, json_help);
   print_
       .add_option("--role", role_, "print them as settings of a gateway or of a worker; see check")
       ->check(CLI::IsMember({"gateway", "worker"}));
@@ -169,11 +168,12 @@ int ConfigCommand::run() {
 }
 
 int ConfigCommand::run_check() const {
-  if (json_) return print_report_as_json(checked_, role_);
+  if (json_) return print_report_as_json(checked_, role_, ask_store_);
   if (role_ != "guessed") {
-    return check_settings(checked_, role_ == "worker" ? Purpose::worker : Purpose::gateway);
+    return print_report(checked_, role_ == "worker" ? Purpose::worker : Purpose::gateway,
+                        ask_store_);
   }
-  const int code = check_settings(checked_, checked_.guessed_purpose());
+  const int code = print_report(checked_, checked_.guessed_purpose(), ask_store_);
   if (code != done && checked_.guessed_purpose() == Purpose::gateway) {
     std::fputs("checked as settings of idem gateway; --role worker checks a worker's\n", stderr);
   }
@@ -186,7 +186,10 @@ int ConfigCommand::run_print() const {
                                             : printed_.guessed_purpose();
   const auto settings = printed_.read_for(purpose);
   if (!settings) return refuse(settings.error());
-  std::fputs(print_settings(settings->given, purpose).c_str(), stdout);
+  std::fputs((print_json_ ? print_settings_as_json(settings->given, purpose)
+                          : print_settings(settings->given, purpose))
+                 .c_str(),
+             stdout);
   return done;
 }
 

@@ -52,12 +52,12 @@ class GatewayProcess {
   int run() {
     signals_ = block_signals();
     raise_descriptor_limit();
-    if (const auto opened = open(); !opened) return fail(located(given_.store, opened.error()));
+    if (const auto opened = open(); !opened) return fail(opened.error());
     if (!options_.destinations.empty() && store_->transactions() == nullptr) {
-      return fail(no_outbox());
+      return fail({no_outbox(), usage});
     }
     auto spill = http::SpillSpace::open(options_.spill_dir);
-    if (!spill) return fail(given_.spill_dir.place.text() + ": " + spill.error());
+    if (!spill) return fail({given_.spill_dir.place.text() + ": " + spill.error()});
     spill_ = std::move(*spill);
     auto waiters = std::make_shared<gateway::Waiters>(
         *store_, options_.connections / limits::waiters_connections_divisor);
@@ -77,15 +77,16 @@ class GatewayProcess {
     shared_->digesting = &digesting_.emplace("idem-digest", loop_count());
     auto settings = std::make_shared<gateway::GatewaySettings>(options_.settings);
     count_routes(*settings);
-    if (const auto adopted = adopt_routes(*settings); !adopted) return fail(adopted.error());
+    if (const auto adopted = adopt_routes(*store_, options_.store, *settings); !adopted)
+      return fail(adopted.error());
     settings_ = std::move(settings);
     note_routes();
     auto certificates = read_certificates(options_, {});
-    if (!certificates) return fail(certificates.error());
+    if (!certificates) return fail({certificates.error(), usage});
     certificates_ = std::move(*certificates);
     build_loops();
-    if (const auto built = build_admin(); !built) return fail(built.error());
-    if (const auto opened = open_listeners(); !opened) return fail(opened.error());
+    if (const auto built = build_admin(); !built) return fail({built.error()});
+    if (const auto opened = open_listeners(); !opened) return fail({opened.error()});
     start();
     for (;;) {
       const int signal = manager_.next_signal(signals_);
@@ -102,12 +103,13 @@ class GatewayProcess {
   }
 
  private:
-  int fail(const std::string& sentence) {
-    return fail_start("gateway", options_.log_format, log_, sentence);
+  int fail(const StartFailure& failure) {
+    return fail_start("gateway", options_.log_format, log_, failure);
   }
 
-  std::expected<void, std::string> open() {
+  std::expected<void, StartFailure> open() {
     auto store = open_configured_store(options_, true, log_);
+    if (!store) store.error().why = located(given_.store, store.error().why);
     if (!store) return std::unexpected(std::move(store.error()));
     store_ = make_circuit_breaker(
         std::move(*store), {.on_change =
@@ -116,19 +118,6 @@ class GatewayProcess {
                                   log(LogLevel::error, "store_unavailable", {{"reason", why}});
                                 },
                             .log = log_});
-    return {};
-  }
-
-  /// The store records how records are named, or says why these routes would hide some. The gateway
-  /// serves only with adopted routes. Waits for the store.
-  std::expected<void, std::string> adopt_routes(gateway::GatewaySettings& settings) {
-    auto adopted = ask_and_wait(
-        *store_, AdoptRoutes{gateway::names_of(settings.routes.all()), settings.key_headers});
-    if (!adopted) {
-      return std::unexpected(shown_store_url(options_.store) + ": " + adopted.error().detail);
-    }
-    if (!adopted->why_not.empty()) return std::unexpected("routes: " + adopted->why_not);
-    settings.generation = adopted->generation;
     return {};
   }
 
@@ -147,8 +136,8 @@ class GatewayProcess {
     if (!certificates) return refuse_reload(certificates.error(), difference);
     keep_what_stays(read->options.settings, *settings_);
     // Last, because it cannot be undone.
-    const auto adopted = adopt_routes(read->options.settings);
-    if (!adopted) return refuse_reload(adopted.error(), difference);
+    const auto adopted = adopt_routes(*store_, options_.store, read->options.settings);
+    if (!adopted) return refuse_reload(adopted.error().why, difference);
     given_ = std::move(read->given);
     use(std::move(read->options.settings));
     certificates_ = std::move(*certificates);

@@ -3,7 +3,6 @@
 #include "admin/login/small_file.hpp"
 #include "cli/commands/admin_client.hpp"
 #include "cli/commands/check_report.hpp"
-#include "cli/commands/config_command.hpp"
 #include "cli/commands/next_commands.hpp"
 #include "cli/commands/tables.hpp"
 #include "cli/settings/config_check.hpp"
@@ -66,7 +65,7 @@ int keep_wrong_file(const std::string& file) {
 
 /// The file, what is wrong with it, and the commands to run next. The exit code.
 int print_written(const SettingsSource& source, const std::string& file) {
-  const auto report = report_on(source, Purpose::gateway);
+  const auto report = report_on(source, Purpose::gateway, false);
   const auto read = source.read();
   const bool is_right = report.complaints.empty() && read;
   json::Writer out;
@@ -97,7 +96,7 @@ int check_and_tell_next(const std::string& output, bool json) {
   if (json) return print_written(source, file);
   std::fprintf(stdout, "%s is written; idem config check says:\n", file.c_str());
   std::fflush(stdout);
-  const int code = check_settings(source, Purpose::gateway);
+  const int code = print_report(source, Purpose::gateway, false);
   const auto read = source.read();
   if (code != done || !read) return keep_wrong_file(file);
   std::printf("\nNext, the second and the third in another terminal:\n\n%s",

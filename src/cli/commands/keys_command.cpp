@@ -16,6 +16,16 @@
 
 namespace idem::cli {
 
+namespace {
+
+constexpr const char* example =
+    "\nTo settle an unknown outcome: idem keys list --state unknown; idem keys show REF; look with "
+    "the provider; if the charge is there, idem keys resolve REF --fence 7 --as completed --status "
+    "201 --body-file answer.json --evidence \"ch_1 in the bank's list\" --reason \"ticket 4711\"; "
+    "if it is not, --as failed_retryable without an answer: the next retry runs.";
+
+}  // namespace
+
 KeysCommand::KeysCommand(CLI::App& app)
     : BulkCommand(app, "keys", "See and settle the records of a running gateway or worker") {
   declare_list();
@@ -33,6 +43,7 @@ KeysCommand::KeysCommand(CLI::App& app)
     declare_filter(*one);
     declare_job(*one);
   }
+  for (auto* one : {&command(), resolve_}) one->footer(one->get_footer() + example);
 }
 
 void KeysCommand::declare_list() {

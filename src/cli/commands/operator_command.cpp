@@ -157,7 +157,19 @@ std::expected<AdminAnswer, int> OperatorCommand::ask(const std::string& target,
 }
 
 int OperatorCommand::complain_about(const AdminAnswer& answer) const {
-  return complain(sentence_of(answer), exit_code_of(answer.status));
+  std::string sentence = sentence_of(answer);
+  // The API names a query parameter or member; here it was an option.
+  const std::size_t end = sentence.find_first_not_of("abcdefghijklmnopqrstuvwxyz_");
+  if (end != sentence.npos && end > 0 && sentence.compare(end, 2, ": ") == 0) {
+    std::string option = "--" + sentence.substr(0, end);
+    std::ranges::replace(option, '_', '-');
+    const auto has_it = [&](const CLI::App* one) {
+      return one->get_option_no_throw(option) != nullptr;
+    };
+    const auto verbs = command_->get_subcommands();
+    if (has_it(command_) || std::ranges::any_of(verbs, has_it)) sentence.replace(0, end, option);
+  }
+  return complain(sentence, exit_code_of(answer.status));
 }
 
 int OperatorCommand::finish(const std::string& target, const std::string* body,

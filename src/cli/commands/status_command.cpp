@@ -19,7 +19,9 @@ std::string age_of(const Value* seconds) {
 void add_availability(Rows& rows, const std::string& name, const Value& reported) {
   const bool is_up = text_of(reported.find("up")) == "yes";
   std::string text = is_up ? "up" : "DOWN";
-  text += ", last answer " + age_of(reported.find("last_answer_seconds"));
+  const auto* const answered = reported.find("last_answer_seconds");
+  text += text_of(answered) == "-" ? ", no answer since the start"
+                                   : ", last answer " + age_of(answered);
   const auto* const failure = reported.find("last_failure");
   if (failure != nullptr && std::holds_alternative<json::Object>(failure->is)) {
     text += "; last failure " + age_of(failure->find("seconds")) + ": " +

@@ -115,13 +115,13 @@ LogSink stderr_log(const std::string& format) {
 }
 
 int fail_start(const char* command, const std::string& format, const LogSink& log,
-               const std::string& sentence) {
+               const StartFailure& failure) {
   if (format == "json") {
-    log(LogLevel::error, "start_failed", {{"reason", sentence}});
+    log(LogLevel::error, "start_failed", {{"reason", failure.why}});
   } else {
-    say_error(command, sentence, failed);
+    say_error(command, failure.why, failure.exit_code);
   }
-  return failed;
+  return failure.exit_code;
 }
 
 }  // namespace idem::cli

@@ -40,16 +40,18 @@ class WorkerProcess {
   }
 
  private:
-  std::expected<void, std::string> open() {
+  std::expected<void, StartFailure> open() {
     auto store = open_configured_store(options_, false, log_);
     if (!store) return std::unexpected(std::move(store.error()));
     store_ = std::move(*store);
     audit_ = std::make_unique<admin::AuditTrail>(loop_, *store_, log_);
     if (!options_.destinations.empty() && store_->transactions() == nullptr) {
-      return std::unexpected(no_outbox());
+      return std::unexpected(StartFailure{no_outbox(), usage});
     }
     auto spill = http::SpillSpace::open(options_.spill_dir);
-    if (!spill) return std::unexpected(given_.spill_dir.place.text() + ": " + spill.error());
+    if (!spill) {
+      return std::unexpected(StartFailure{given_.spill_dir.place.text() + ": " + spill.error()});
+    }
     spill_ = std::move(*spill);
     registry_ =
         std::make_unique<metrics::Registry>(options_.tenant_label, store_->identity().secret);
@@ -57,12 +59,14 @@ class WorkerProcess {
     for (const auto& [name, provider] : options_.providers) {
       registry_->add_provider(name, provider->counts);
     }
-    return options_.admin.empty() ? std::expected<void, std::string>() : listen();
+    return options_.admin.empty() ? std::expected<void, StartFailure>() : listen();
   }
 
-  std::expected<void, std::string> listen() {
+  std::expected<void, StartFailure> listen() {
     auto login = admin::Login::open(options_.login, log_);
-    if (!login) return std::unexpected(given_.admin.place.text() + ": " + login.error());
+    if (!login) {
+      return std::unexpected(StartFailure{given_.admin.place.text() + ": " + login.error()});
+    }
     admin_ = admin::make_admin({.loop = loop_,
                                 .store = *store_,
                                 .spill = *spill_,
@@ -92,11 +96,16 @@ class WorkerProcess {
                                     }});
     auto server =
         http::Server::listen(options_.admin, {{&loop_, admin_.get()}}, options_.timers, {});
-    if (!server) return std::unexpected(given_.admin.place.text() + ": " + server.error());
+    if (!server) {
+      return std::unexpected(StartFailure{given_.admin.place.text() + ": " + server.error()});
+    }
     server_ = std::move(*server);
     if (options_.admin_tls.certificate.empty()) return {};
     auto tls = http::TlsContext::for_server(options_.admin_tls);
-    if (!tls) return std::unexpected(given_.admin_tls_cert.place.text() + ": " + tls.error());
+    if (!tls) {
+      return std::unexpected(
+          StartFailure{given_.admin_tls_cert.place.text() + ": " + tls.error(), usage});
+    }
     server_->use_tls(std::move(*tls));
     return {};
   }

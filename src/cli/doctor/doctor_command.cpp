@@ -130,6 +130,16 @@ DoctorCommand::DoctorCommand(CLI::App& app)
           "say what to do; changes nothing")),
       settings_(command_) {
   command_.add_flag("--json", json_, "print the findings as JSON");
+  command_.footer(
+      command_.get_footer() +
+      "\nIt reads the settings as a start does, and looks at: the store (who may read its file, "
+      "whether it accepts the settings, what its server may lose), the clock beside the store's "
+      "and NTP, room and kind of each disk, the limits of open files and file sizes, whether "
+      "upstream, authoriser, providers, destinations and the collector of traces can be reached, "
+      "their certificates and its own and how long they last, who may read files with secrets, "
+      "and what listens on its addresses.\n"
+      "Each finding that is not ok says what to do. As the service's user with its file: sudo -u "
+      "idem idem doctor --config /etc/idem/idem.yaml");
   command_
       .add_option("--role", role_,
                   "whose settings: gateway or worker; by default, which of them they look like")
@@ -147,7 +157,7 @@ int DoctorCommand::run() const {
   for (const auto& warning : read->warnings) {
     findings.push_back(Finding::warning("settings", warning, "correct the setting"));
   }
-  std::vector<Probe> probes{doctor::store_probe(read->options)};
+  std::vector<Probe> probes{doctor::store_probe(read->options, is_worker)};
   std::ranges::move(doctor::service_probes(*read), std::back_inserter(probes));
   bool left_behind = false;
   std::ranges::move(run_all(std::move(probes), left_behind), std::back_inserter(findings));

@@ -146,6 +146,8 @@ Findings check_files(const ReadSettings& read) {
   check_certificate_file(found, "CA of clients", given.tls_client_ca.text, new_ca);
   check_certificate_file(found, "CA of operators", given.admin_client_ca.text, new_ca);
   check_certificate_file(found, "CA of the upstream", given.upstream_ca.text, new_ca);
+  check_certificate_file(found, "CA of the collector of traces", given.traces_ca.text, new_ca);
+  check_private_file(found, "header of the collector of traces", given.traces_header_file.text);
   Complaints ignored;
   for (const auto& one : read_providers(given.providers, ignored)) {
     check_certificate_file(found, "CA of provider " + one.name.text, one.ca.text, new_ca);

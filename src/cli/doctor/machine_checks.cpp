@@ -154,15 +154,18 @@ Findings judge_limits(const Limits& limits, const GatewayOptions& options) {
   if (limits.files < needed) {
     found.push_back(Finding::warning(
         "open files",
-        fmt::format("a process may have {} open files, and {} clients with a connection each to "
+        fmt::format("a process that is started here may have {} open files, and {} clients with a "
+                    "connection each to "
                     "the API need {}",
                     limits.files, options.connections, needed),
-        fmt::format("raise the limit (LimitNOFILE={} in the unit, ulimit -Hn), or lower "
-                    "limits.connections",
-                    needed)));
+        fmt::format(
+            "raise the limit (LimitNOFILE={} in the unit of a service, ulimit -Hn), or lower "
+            "limits.connections",
+            needed)));
   } else {
     found.push_back(Finding::ok(
-        "open files", fmt::format("{} are allowed, {} are needed", limits.files, needed)));
+        "open files", fmt::format("{} are allowed to a process that is started here, {} are needed",
+                                  limits.files, needed)));
   }
   if (limits.file_bytes != RLIM_INFINITY) {
     found.push_back(Finding::problem(

@@ -266,6 +266,22 @@ std::vector<Probe> service_probes(const ReadSettings& read) {
     const std::string check = "destination " + one.name.text;
     add(service_at(check, one.url.text, one.ca.text), check);
   }
+  if (!read.options.traces.url.empty()) {
+    const std::string check = "collector of traces";
+    probes.push_back(
+        {check,
+         [service = service_at(check, read.options.traces.url, read.options.traces.ca_file),
+          check]() -> Findings {
+           if (!service) return {Finding::skipped(check, "it has no address to ask")};
+           Findings found = probe(*service);
+           for (Finding& one : found) {
+             if (one.result != Finding::Result::problem) continue;
+             one.result = Finding::Result::warning;
+             one.what += "; spans are lost meanwhile, and requests are served";
+           }
+           return found;
+         }});
+  }
   return probes;
 }
 

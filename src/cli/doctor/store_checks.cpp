@@ -1,6 +1,7 @@
 #include "cli/doctor/store_checks.hpp"
 
 #include "cli/doctor/machine_checks.hpp"
+#include "cli/settings/opening.hpp"
 #include "core/record/store_clock.hpp"
 #include "store/known_kinds.hpp"
 
@@ -40,9 +41,10 @@ Findings look_at_mode(const std::string& path) {
 
 /// Its clock is this machine's.
 Findings look_at_file(const StoreFileKind& kind, const std::string& path,
-                      const std::string& wanted_id) {
+                      const GatewayOptions& options) {
+  const std::string& wanted_id = options.store_id;
   Findings found{judge_clock(is_clock_synchronised(), std::nullopt)};
-  const auto report = kind.look(path);
+  const auto report = kind.look(path, identity_settings(options));
   if (!report && report.error().kind == StoreFileError::Kind::not_found) {
     found.push_back(wanted_id.empty()
                         ? Finding::warning(check,
@@ -68,6 +70,9 @@ Findings look_at_file(const StoreFileKind& kind, const std::string& path,
         check,
         fmt::format("{} is the store {}, and store_id wants {}", path, report->store_id, wanted_id),
         "write the path of that store"));
+  } else if (!report->contradiction.empty()) {
+    found.push_back(Finding::problem(check, path + ": " + report->contradiction,
+                                     "do what the sentence says; a start refuses these settings"));
   } else {
     found.push_back(Finding::ok(
         check, fmt::format("{} is store {}, {} bytes", path, report->store_id, report->bytes)));
@@ -94,16 +99,13 @@ class Warnings {
   std::vector<std::string> all_;
 };
 
-Findings ask_server(const GatewayOptions& options) {
-  const IdentitySettings identity{.key_scope = std::string(name_of(options.settings.key_scope)),
-                                  .scope_source = options.settings.scope.text,
-                                  .secrets = options.secrets};
+Findings ask_server(const GatewayOptions& options, bool is_worker) {
   const auto warnings = std::make_shared<Warnings>();
   const auto store =
-      open_store(options.store, identity,
+      open_store(options.store, identity_settings(options),
                  {.migrate = false,
                   .warn = [warnings](const std::string& text) { warnings->add(text); },
-                  .which = {.id = options.store_id, .make = false},
+                  .which = {.id = options.store_id, .make = false, .look = !is_worker},
                   .opened = [](const OpenedStore&) {},
                   .encryption = options.encryption});
   Findings found;
@@ -138,8 +140,8 @@ Findings ask_server(const GatewayOptions& options) {
 
 }  // namespace
 
-Probe store_probe(const GatewayOptions& options) {
-  return {check, [&options]() -> Findings {
+Probe store_probe(const GatewayOptions& options, bool is_worker) {
+  return {check, [&options, is_worker]() -> Findings {
             if (options.store == "memory:") {
               return {Finding::warning(check,
                                        "memory: keeps nothing: after a restart every key "
@@ -149,11 +151,10 @@ Probe store_probe(const GatewayOptions& options) {
             }
             const KnownKind* const kind = known_kind_of(options.store);
             if (kind == nullptr || kind->linked == nullptr || kind->linked->file == nullptr) {
-              return ask_server(options);
+              return ask_server(options, is_worker);
             }
             return look_at_file(*kind->linked->file,
-                                options.store.substr(kind->schemes.front().size()),
-                                options.store_id);
+                                options.store.substr(kind->schemes.front().size()), options);
           }};
 }
 

@@ -6,9 +6,9 @@
 namespace idem::cli::doctor {
 
 /// Whether a start would open the store, and what it would warn of. An embedded store is only
-/// looked at, beside a gateway or not. A server is asked as a worker's start asks it, which creates
-/// nothing, upgrades nothing and chooses nothing; its clock is compared with this machine's.
+/// looked at, beside a gateway or not. A server is asked as a start asks it, but creates nothing,
+/// upgrades nothing and records nothing; its clock is compared with this machine's.
 /// `options` outlives the probe.
-Probe store_probe(const GatewayOptions& options);
+Probe store_probe(const GatewayOptions& options, bool is_worker);
 
 }  // namespace idem::cli::doctor

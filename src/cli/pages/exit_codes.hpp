@@ -15,9 +15,10 @@ inline constexpr std::array exit_meanings{
     ExitMeaning{1, "failed",
                 "failed, also because the login is missing or its role does not suffice; `idem "
                 "status`, `idem doctor`: something needs an operator"},
-    ExitMeaning{2, "wrong usage or settings",
-                "wrong usage or settings: an option, a value, a file that is named and cannot be "
-                "read, an order that the admin API does not accept"},
+    ExitMeaning{
+        2, "wrong usage or settings",
+        "wrong usage or settings: an option, a value, a file that is named and cannot be "
+        "read, settings that the store contradicts, an order that the admin API does not accept"},
     ExitMeaning{3, "no answer", "nothing answered"},
     ExitMeaning{4, "not found", "not found"},
     ExitMeaning{5, "refused because of the state of a record, store or file",

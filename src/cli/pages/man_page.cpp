@@ -117,7 +117,7 @@ std::string program_page(const CommandTree& program) {
       ".SH FILES\n.TP\n.I /etc/idem/idem.yaml\nthe settings of the service\n"
       ".TP\n.I /var/lib/idem\nthe records of its store, and the operator's token\n"
       ".TP\n.I /usr/share/doc/idem\nREADME.md and docs: getting started, operations, "
-      "unknown outcomes, security\n";
+      "unknown outcomes, security; docs/protocol.md has the glossary\n";
   return text + ".SH SEE ALSO\n.BR idem.yaml (5)\n";
 }
 

@@ -101,7 +101,7 @@ Handover::~Handover() {
 }
 
 std::expected<void, std::string> Handover::check() const {
-  std::vector<std::string> arguments{program_, "config", "check"};
+  std::vector<std::string> arguments{program_, "config", "check", "--ask-store"};
   if (arguments_.size() > 2) {
     arguments.insert(arguments.end(), arguments_.begin() + 2, arguments_.end());
   }

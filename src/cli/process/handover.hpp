@@ -18,8 +18,8 @@ class Handover {
   Handover(const Handover&) = delete;
   Handover& operator=(const Handover&) = delete;
 
-  /// Whether the program accepts the present settings: runs its `config check`, for at most 10 s.
-  /// The error is what it wrote.
+  /// Whether the program accepts the present settings: runs its `config check --ask-store`, for at
+  /// most 10 s. The error is what it wrote.
   std::expected<void, std::string> check() const;
 
   /// Keeps this socket listening for the next process, also when its owner here closes it. `role`:

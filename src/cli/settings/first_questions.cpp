@@ -71,24 +71,23 @@ class Interview {
   Interview(GatewayFlags& flags, std::istream& in, std::ostream& out)
       : flags_(flags), in_(in), out_(out) {}
 
-  /// Asks `first` and what follows from its answer until nothing is wrong with them.
+  /// Asks `first` and what follows from its answer until nothing is wrong with them. After a wrong
+  /// answer it goes back to that question, and no further.
   bool ask_all(const Question& first) {
     if (is_given(first)) return true;
-    const GatewayFlags before = flags_;
+    std::vector<Question> questions{first};
+    std::vector<GatewayFlags> before;
     while (true) {
-      flags_ = before;
-      std::vector<std::string_view> asked{first.flag};
-      if (!ask(first)) return false;
-      if (first.flag == scope.flag) {
-        for (const auto& next : questions_of(flags_.caller.scope.text)) {
-          if (is_given(next)) continue;
-          asked.push_back(next.flag);
-          if (!ask(next)) return false;
-        }
+      while (before.size() < questions.size()) {
+        before.push_back(flags_);
+        if (!ask(questions[before.size() - 1])) return false;
+        if (before.size() == 1) questions = with_what_follows(first);
       }
-      const auto wrong = complaints_at(asked);
-      if (wrong.empty()) return true;
-      for (const auto& line : wrong) out_ << line << '\n';
+      std::size_t right = 0;
+      while (right < questions.size() && is_right(questions[right])) ++right;
+      if (right == questions.size()) return true;
+      flags_ = before[right];
+      before.resize(right);
     }
   }
 
@@ -132,14 +131,24 @@ class Interview {
     out_.flush();
   }
 
-  /// Those about the answers; what is asked later is still missing.
-  std::vector<std::string> complaints_at(const std::vector<std::string_view>& asked) const {
-    auto lines = complaints_about(flags_);
-    std::erase_if(lines, [&](const std::string& line) {
-      return std::ranges::none_of(
-          asked, [&](auto flag) { return line.starts_with(std::string(flag) + ": "); });
-    });
-    return lines;
+  std::vector<Question> with_what_follows(const Question& first) {
+    std::vector<Question> questions{first};
+    if (first.flag != scope.flag) return questions;
+    for (const Question& next : questions_of(flags_.caller.scope.text)) {
+      if (!is_given(next)) questions.push_back(next);
+    }
+    return questions;
+  }
+
+  /// Otherwise it prints why. What is asked later may still be missing.
+  bool is_right(const Question& asked) {
+    bool is_right = true;
+    for (const std::string& line : complaints_about(flags_)) {
+      if (!line.starts_with(std::string(asked.flag) + ": ")) continue;
+      out_ << line << '\n';
+      is_right = false;
+    }
+    return is_right;
   }
 
   GatewayFlags& flags_;

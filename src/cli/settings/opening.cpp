@@ -1,9 +1,13 @@
 #include "cli/settings/opening.hpp"
 
+#include "store/known_kinds.hpp"
+
 #include <idem/log.hpp>
 #include <idem/open_store.hpp>
 #include <idem/store_wait.hpp>
 
+#include <atomic>
+#include <memory>
 #include <numeric>
 
 namespace idem::cli {
@@ -31,22 +35,70 @@ void log_warnings(const ReadSettings& read, const LogSink& log) {
   }
 }
 
-std::expected<std::unique_ptr<Store>, std::string> open_configured_store(
+IdentitySettings identity_settings(const GatewayOptions& options) {
+  return {.key_scope = std::string(name_of(options.settings.key_scope)),
+          .scope_source = options.settings.scope.text,
+          .secrets = options.secrets};
+}
+
+std::optional<std::string> why_store_refuses(const GatewayOptions& options, Purpose purpose,
+                                             bool asks_server) {
+  const KnownKind* const kind = known_kind_of(options.store);
+  const IdentitySettings identity = identity_settings(options);
+  if (kind != nullptr && kind->linked != nullptr && kind->linked->file != nullptr) {
+    const auto report =
+        kind->linked->file->look(options.store.substr(kind->schemes.front().size()), identity);
+    if (!report) return std::nullopt;
+    if (!options.store_id.empty() && options.store_id != report->store_id) {
+      return options.store + " is the store " + report->store_id + ", and store_id wants " +
+             options.store_id + ": write the path of that store";
+    }
+    if (report->contradiction.empty()) return std::nullopt;
+    return options.store + ": " + report->contradiction;
+  }
+  if (!asks_server || options.store == "memory:") return std::nullopt;
+  const WhichStore which{
+      .id = options.store_id, .make = false, .look = purpose == Purpose::gateway};
+  const auto store = open_store(options.store, identity,
+                                {.warn = [](const std::string&) {},
+                                 .which = which,
+                                 .opened = [](const OpenedStore&) {},
+                                 .encryption = options.encryption});
+  return store ? std::nullopt : std::optional(store.error());
+}
+
+std::expected<void, StartFailure> adopt_routes(Store& store, const std::string& url,
+                                               gateway::GatewaySettings& settings) {
+  auto adopted = ask_and_wait(
+      store, AdoptRoutes{gateway::names_of(settings.routes.all()), settings.key_headers});
+  if (!adopted) {
+    return std::unexpected(StartFailure{shown_store_url(url) + ": " + adopted.error().detail});
+  }
+  if (!adopted->why_not.empty()) {
+    return std::unexpected(StartFailure{"routes: " + adopted->why_not, usage});
+  }
+  settings.generation = adopted->generation;
+  return {};
+}
+
+std::expected<std::unique_ptr<Store>, StartFailure> open_configured_store(
     const GatewayOptions& options, bool make, const LogSink& log) {
-  const IdentitySettings identity{.key_scope = std::string(name_of(options.settings.key_scope)),
-                                  .scope_source = options.settings.scope.text,
-                                  .secrets = options.secrets};
+  const auto contradicted = std::make_shared<std::atomic<bool>>(false);
   const auto warn = [log](const std::string& warning) {
     log(LogLevel::warning, "store_warning", {{"reason", warning}});
   };
   OpenedStore opened;
-  auto store = open_store(options.store, identity,
+  auto store = open_store(options.store, identity_settings(options),
                           {.migrate = options.migrate,
                            .warn = warn,
-                           .which = {.id = options.store_id, .make = make},
+                           .which = {.id = options.store_id,
+                                     .make = make,
+                                     .contradicted = [contradicted] { *contradicted = true; }},
                            .opened = [&](const OpenedStore& found) { opened = found; },
                            .encryption = options.encryption});
-  if (!store) return store;
+  if (!store) {
+    return std::unexpected(StartFailure{std::move(store.error()), *contradicted ? usage : failed});
+  }
   const auto records = records_of(**store, opened, options.store);
   if (opened.is_new) {
     log(LogLevel::warning, "store_new",
@@ -58,7 +110,7 @@ std::expected<std::unique_ptr<Store>, std::string> open_configured_store(
                 "expected records, stop the process and write the URL of their store"}});
   }
   log(LogLevel::info, "store_opened", {{"place", opened.place}, {"store_id", opened.id}, records});
-  return store;
+  return std::move(*store);
 }
 
 }  // namespace idem::cli

@@ -3,14 +3,32 @@
 #include "cli/commands.hpp"
 #include "cli/settings/settings_source.hpp"
 
+#include <expected>
+#include <memory>
+#include <optional>
+
 namespace idem::cli {
 
 /// Logs the warnings about the settings.
 void log_warnings(const ReadSettings& read, const LogSink& log);
 
+/// How these settings name records.
+IdentitySettings identity_settings(const GatewayOptions& options);
+
+/// Why the store refuses these settings, a sentence; none: it does not, or a file is not there yet.
+/// Changes nothing. A server is asked only if `asks_server`.
+std::optional<std::string> why_store_refuses(const GatewayOptions& options, Purpose purpose,
+                                             bool asks_server);
+
+/// The store records how records are named, or says why these routes would hide some. A gateway
+/// serves only with adopted routes; sets their generation. Waits for the store.
+std::expected<void, StartFailure> adopt_routes(Store& store, const std::string& url,
+                                               gateway::GatewaySettings& settings);
+
 /// Opens the configured store. Logs which one it is and how many records it has, and warns if it is
-/// new. `make`: creates a missing one. The error is a sentence.
-std::expected<std::unique_ptr<Store>, std::string> open_configured_store(
+/// new. `make`: creates a missing one. Settings
+/// that contradict the store end with `usage`: no further start with them succeeds.
+std::expected<std::unique_ptr<Store>, StartFailure> open_configured_store(
     const GatewayOptions& options, bool make, const LogSink& log);
 
 }  // namespace idem::cli

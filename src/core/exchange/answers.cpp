@@ -201,6 +201,23 @@ WireAnswer unknown_answer(std::optional<Millis> reconcile_in, const RecordId& id
       id, State::unknown, reconcile_in, reconcile_in ? RetryAdvice::later : RetryAdvice::never);
 }
 
+WireAnswer first_unknown_answer(int status, std::string detail, std::optional<Millis> reconcile_in,
+                                const RecordId& id) {
+  detail += " It may have run: never use a new key. ";
+  detail += reconcile_in ? "Send the same request with the same key after the time in Retry-After "
+                           "to learn the outcome."
+                         : "No retry settles the outcome; an operator's decision or an event of "
+                           "the provider's does. Then the same request with the same key gets the "
+                           "answer.";
+  return to_answer({.code = ProblemCode::outcome_unknown,
+                    .detail = std::move(detail),
+                    .status = status,
+                    .retry = reconcile_in ? RetryAdvice::later : RetryAdvice::never,
+                    .operation = id,
+                    .state = State::unknown,
+                    .retry_after = reconcile_in});
+}
+
 WireAnswer released_answer(const RecordId& id, Millis retry_after, bool is_gone) {
   return problem(
       ProblemCode::attempt_released,

@@ -25,6 +25,9 @@ WireAnswer expired_answer(const RecordId& id);
 WireAnswer pending_answer(const RecordId& id, State state, Millis retry_after);
 /// The path of the operation's status resource.
 std::string operation_path(const RecordId& id);
+/// To the request whose work may have run: 502 or 504, as `status` says. `detail`: what happened.
+WireAnswer first_unknown_answer(int status, std::string detail, std::optional<Millis> reconcile_in,
+                                const RecordId& id);
 /// 409, to a *retry* that meets an unknown record.
 WireAnswer unknown_answer(std::optional<Millis> reconcile_in, const RecordId& id);
 /// 503, to clients that waited for an attempt that was released. `is_gone`: so is its record.

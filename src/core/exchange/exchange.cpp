@@ -10,11 +10,8 @@ namespace {
 
 constexpr Millis store_retry_hint{1000};
 
-// What a client is to do behind these details.
+// What a client is to do behind a detail.
 const std::string again = " Send the same request again with the same key.";
-const std::string may_have_run =
-    " It may have run. Send the same request again with the same key to learn the outcome; never "
-    "use a new key.";
 
 template <class... Visitors>
 struct Overloaded : Visitors... {
@@ -325,13 +322,7 @@ ExchangeAction Exchange::on_left(MonotonicTime now) {
 
 WireAnswer Exchange::outcome_unknown(int status, std::string detail,
                                      std::optional<Millis> reconcile_in) const {
-  return to_answer({.code = ProblemCode::outcome_unknown,
-                    .detail = std::move(detail) + may_have_run,
-                    .status = status,
-                    .retry = reconcile_in ? RetryAdvice::later : RetryAdvice::never,
-                    .operation = reserve_.id,
-                    .state = State::unknown,
-                    .retry_after = reconcile_in});
+  return first_unknown_answer(status, std::move(detail), reconcile_in, reserve_.id);
 }
 
 ExchangeAction Exchange::settle(StoreCall call, WireAnswer answer) {

@@ -14,7 +14,8 @@ Problem other_setting(std::string_view name, const std::string& recorded,
                       const std::string& asked) {
   if (recorded == asked) return std::nullopt;
   return std::string(name) + " is '" + recorded + "' since the first start, and '" + asked +
-         "' is configured now: retries would not find their records and would run again";
+         "' is configured now: retries would not find their records and would run again; write '" +
+         recorded + "', or begin with an empty store";
 }
 
 std::string missing_secret(const std::string& id, bool configured) {
@@ -42,8 +43,8 @@ class Settling {
   }
 
   Problem settle(const std::function<GenerationCensus()>& take_census) {
-    Problem other = other_setting("key_scope", recorded_.key_scope, asked_.key_scope);
-    if (!other) other = other_setting("scope_source", recorded_.scope_source, asked_.scope_source);
+    Problem other = other_setting("key.scope", recorded_.key_scope, asked_.key_scope);
+    if (!other) other = other_setting("scope.from", recorded_.scope_source, asked_.scope_source);
     const bool same_secret = recorded_.epochs.back().id == secret_id(identity_.secret);
     if (!other && same_secret && recorded_.epochs.size() == 1) return std::nullopt;
 
@@ -100,6 +101,40 @@ class Settling {
   Identity identity_;
 };
 
+std::expected<Identity, std::string> settle(std::optional<RecordedIdentity>& recorded,
+                                            const IdentitySettings& asked_for,
+                                            const std::function<GenerationCensus()>& census,
+                                            const WhichStore& which) {
+  IdentitySettings asked = asked_for;
+  const bool chooses = which.make || which.look;
+  if (!chooses && recorded && asked.scope_source.empty()) {
+    asked.key_scope = recorded->key_scope;
+    asked.scope_source = recorded->scope_source;
+  }
+  if (asked.key_scope != "operation" && asked.key_scope != "tenant") {
+    return std::unexpected("key.scope '" + asked.key_scope +
+                           "' is no key scope; write operation or tenant");
+  }
+  if (asked.secrets.size() > limits::secrets_max) {
+    return std::unexpected("more than " + std::to_string(limits::secrets_max) + " secrets");
+  }
+  if (which.look && !recorded) return std::unexpected("no gateway has started on it yet");
+  RecordedIdentity next = recorded ? *recorded : first_identity(asked);
+  Settling settling(next, asked);
+  // A look reads no records: there may be some of each generation.
+  const auto all = [] { return GenerationCensus{.empty = false, .complete = false}; };
+  if (auto why = which.look ? settling.settle(all) : settling.settle(census))
+    return std::unexpected(std::move(*why));
+  if (which.look) return settling.take();
+  if (!chooses && recorded && next.generation != recorded->generation) {
+    return std::unexpected(
+        "its records are named by another scope, key.scope or secret than is given here; leave "
+        "scope and key.scope out, and give the gateway's --secret-file");
+  }
+  recorded = std::move(next);
+  return settling.take();
+}
+
 }  // namespace
 
 bool is_named_by(const RecordedIdentity& recorded, const IdentitySettings& settings) {
@@ -115,31 +150,11 @@ bool GenerationCensus::has(std::uint64_t from, std::uint64_t end) const {
 }
 
 std::expected<Identity, std::string> settle_identity(
-    std::optional<RecordedIdentity>& recorded, const IdentitySettings& asked_for,
-    const std::function<GenerationCensus()>& census, bool chooses) {
-  IdentitySettings asked = asked_for;
-  if (!chooses && recorded && asked.scope_source.empty()) {
-    asked.key_scope = recorded->key_scope;
-    asked.scope_source = recorded->scope_source;
-  }
-  if (asked.key_scope != "operation" && asked.key_scope != "tenant") {
-    return std::unexpected("key_scope '" + asked.key_scope +
-                           "' is no key scope; write operation or tenant");
-  }
-  if (asked.secrets.size() > limits::secrets_max) {
-    return std::unexpected("more than " + std::to_string(limits::secrets_max) + " secrets");
-  }
-  RecordedIdentity next = recorded ? *recorded : first_identity(asked);
-  Settling settling(next, asked);
-  if (auto why = settling.settle(census)) return std::unexpected(std::move(*why));
-  if (!chooses && recorded && next.generation != recorded->generation) {
-    return std::unexpected(
-        "its records are named by another scope, key.scope or secret than is given here; leave "
-        "scope "
-        "and key.scope out, and give the gateway's --secret-file");
-  }
-  recorded = std::move(next);
-  return settling.take();
+    std::optional<RecordedIdentity>& recorded, const IdentitySettings& asked,
+    const std::function<GenerationCensus()>& census, const WhichStore& which) {
+  auto identity = settle(recorded, asked, census, which);
+  if (!identity && which.contradicted) which.contradicted();
+  return identity;
 }
 
 }  // namespace idem

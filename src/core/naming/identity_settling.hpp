@@ -1,5 +1,6 @@
 #pragma once
 
+#include <idem/open_store.hpp>
 #include <idem/store.hpp>
 
 #include <functional>
@@ -39,12 +40,13 @@ struct GenerationCensus {
 /// must record. The error is a sentence: records would no longer be found; nothing is to be written
 /// then. Calls `census`, which reads all records, at most once.
 ///
-/// Without `chooses` the process names no records: it adopts the recorded settings if it has no
+/// Without `which.make` the process names no records: it adopts the recorded settings if it has no
 /// scope source of its own, and it is refused if it would begin a generation, because the processes
-/// that name records could not go on.
+/// that name records could not go on. With `which.look`, neither `recorded` changes nor `census` is
+/// called. A refusal calls `which.contradicted`.
 std::expected<Identity, std::string> settle_identity(
     std::optional<RecordedIdentity>& recorded, const IdentitySettings& asked,
-    const std::function<GenerationCensus()>& census, bool chooses = true);
+    const std::function<GenerationCensus()>& census, const WhichStore& which = {});
 
 /// True if a node with these settings names records as the store has recorded it.
 bool is_named_by(const RecordedIdentity& recorded, const IdentitySettings& settings);

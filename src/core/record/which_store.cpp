@@ -34,6 +34,7 @@ std::optional<std::string> why_not(const WhichStore& which, const std::optional<
   if (!there || which.id.empty() || in_small_letters(which.id) == store_id_text(*there)) {
     return std::nullopt;
   }
+  if (which.contradicted) which.contradicted();
   return "this is the store " + store_id_text(*there) + ", and store_id (--store-id) is " +
          which.id + ": keys of that store would run again. Write its URL, or store_id: " +
          store_id_text(*there) + " if you mean this one";

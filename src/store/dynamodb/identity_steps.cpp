@@ -293,7 +293,7 @@ Task<std::expected<bool, NoReply>> IdentitySteps::is_table_empty() {
 Task<std::expected<IdentitySteps::Settled, std::string>> IdentitySteps::make(
     IdentitySettings settings, WhichStore which) {
   std::optional<RecordedIdentity> first;
-  auto identity = settle_identity(first, settings, [] { return GenerationCensus{}; }, which.make);
+  auto identity = settle_identity(first, settings, [] { return GenerationCensus{}; }, which);
   if (!identity) co_return std::unexpected(std::move(identity.error()));
   auto looking = is_table_empty();
   const auto is_empty = co_await std::move(looking);
@@ -352,7 +352,7 @@ Task<std::expected<IdentitySteps::Settled, std::string>> IdentitySteps::settle(
       is_asked = true;
       return GenerationCensus{};
     };
-    auto identity = settle_identity(recorded, settings, note, which.make);
+    auto identity = settle_identity(recorded, settings, note, which);
     const bool is_same = !is_asked && *recorded == known.recorded;
     if (!identity) co_return std::unexpected(std::move(identity.error()));
     settled.identity = std::move(*identity);
@@ -364,7 +364,7 @@ Task<std::expected<IdentitySteps::Settled, std::string>> IdentitySteps::settle(
   std::expected<Identity, std::string> identity;
   const auto decide = [&](StoreIdentity& next, const Holdings& holdings) {
     std::optional<RecordedIdentity> recorded = next.recorded;
-    identity = settle_identity(recorded, settings, [&] { return holdings.census; }, which.make);
+    identity = settle_identity(recorded, settings, [&] { return holdings.census; }, which);
     if (!identity) return false;
     next.recorded = std::move(*recorded);
     next.naming.generation = next.recorded.generation;

@@ -127,7 +127,8 @@ struct Settled {
 
 Task<std::expected<Settled, std::string>> settle_once(Connection& connection,
                                                       const IdentitySettings& settings,
-                                                      bool chooses, std::string_view lock) {
+                                                      const WhichStore& which,
+                                                      std::string_view lock) {
   auto reading = read_identity(connection, lock);
   const Found found = co_await std::move(reading);
   if (!found) co_return std::unexpected(failure_text(found.error()));
@@ -142,13 +143,13 @@ Task<std::expected<Settled, std::string>> settle_once(Connection& connection,
     is_asked = true;
     return GenerationCensus{};
   };
-  auto identity = settle_identity(recorded, settings, note, chooses);
+  auto identity = settle_identity(recorded, settings, note, which);
   if (is_asked) {
     auto counting = take_census(connection);
     const auto census = co_await std::move(counting);
     if (!census) co_return std::unexpected(failure_text(census.error()));
     recorded = before;
-    identity = settle_identity(recorded, settings, [&] { return *census; }, chooses);
+    identity = settle_identity(recorded, settings, [&] { return *census; }, which);
   }
   if (!identity) co_return std::unexpected(std::move(identity.error()));
   settled.is_new = !before;
@@ -168,11 +169,11 @@ Task<std::expected<Settled, std::string>> settle_once(Connection& connection,
 /// is read again under a lock that every reserve shares until its commit.
 Task<std::expected<Settled, std::string>> settle_alone(Connection& connection,
                                                        const IdentitySettings& settings,
-                                                       bool chooses) {
+                                                       const WhichStore& which) {
   auto beginning = connection.run("START TRANSACTION", limits::store_reply_max);
   const QueryResult begun = co_await std::move(beginning);
   if (!begun) co_return std::unexpected(failure_text(begun.error()));
-  auto settling = settle_once(connection, settings, chooses, " FOR UPDATE");
+  auto settling = settle_once(connection, settings, which, " FOR UPDATE");
   auto settled = co_await std::move(settling);
   if (!settled) co_return settled;
   if (settled->is_changed) {
@@ -190,13 +191,14 @@ Task<std::expected<Settled, std::string>> settle_alone(Connection& connection,
 }
 
 Task<std::expected<Settled, std::string>> settle(Connection& connection,
-                                                 const IdentitySettings& settings, bool chooses) {
-  auto settling = settle_once(connection, settings, chooses, "");
+                                                 const IdentitySettings& settings,
+                                                 const WhichStore& which) {
+  auto settling = settle_once(connection, settings, which, "");
   auto settled = co_await std::move(settling);
   if (!settled || !settled->is_changed) co_return settled;
   // Reserves queue behind the wait for the lock, which is therefore short, and repeated.
   for (int turn = 0; turn < limits::migration_lock_rounds; ++turn) {
-    auto changing = settle_alone(connection, settings, chooses);
+    auto changing = settle_alone(connection, settings, which);
     settled = co_await std::move(changing);
     if (settled || !connection.is_open()) co_return settled;
     auto undoing = connection.run("ROLLBACK", limits::store_reply_max);
@@ -245,7 +247,7 @@ Task<std::expected<Opened, std::string>> open_locked(Connection& connection,
     opened.store_id = **there;
     co_return opened;
   }
-  auto settling = settle(connection, settings, options.which.make);
+  auto settling = settle(connection, settings, options.which);
   auto settled = co_await std::move(settling);
   if (!settled) co_return std::unexpected(std::move(settled.error()));
   opened.store_id = settled->recorded.store_id;

@@ -146,7 +146,7 @@ struct Settled {
 
 Task<std::expected<Settled, std::string>> settle_once(Connection& connection,
                                                       const IdentitySettings& settings,
-                                                      bool chooses) {
+                                                      const WhichStore& which) {
   auto recorded = co_await read_identity(connection);
   if (!recorded) co_return std::unexpected(std::move(recorded.error()));
   const auto before = *recorded;
@@ -156,13 +156,13 @@ Task<std::expected<Settled, std::string>> settle_once(Connection& connection,
     is_asked = true;
     return GenerationCensus{};
   };
-  auto identity = settle_identity(*recorded, settings, note, chooses);
+  auto identity = settle_identity(*recorded, settings, note, which);
   if (!before && identity) begin_at_random(*identity, **recorded);
   if (is_asked) {
     const auto census = co_await take_census(connection);
     if (!census) co_return std::unexpected(census.error());
     *recorded = before;
-    identity = settle_identity(*recorded, settings, [&] { return *census; }, chooses);
+    identity = settle_identity(*recorded, settings, [&] { return *census; }, which);
   }
   if (!identity) co_return std::unexpected(std::move(identity.error()));
   Settled settled{std::move(*identity), **recorded, *recorded != before};
@@ -171,15 +171,16 @@ Task<std::expected<Settled, std::string>> settle_once(Connection& connection,
 
 /// Within the transaction that is open.
 Task<std::expected<Opened, std::string>> settle(Connection& connection,
-                                                const IdentitySettings& settings, bool chooses) {
-  auto settled = co_await settle_once(connection, settings, chooses);
+                                                const IdentitySettings& settings,
+                                                const WhichStore& which) {
+  auto settled = co_await settle_once(connection, settings, which);
   if (settled && settled->is_changed) {
     // A running node may have reserved, or adopted a route table, since this was read. It is read
     // again once no reserve can commit any more.
     const QueryResult alone = co_await connection.ask("SELECT idem.lock_generation_exclusively()",
                                                       no_params, limits::store_reply_max);
     if (!alone) co_return std::unexpected(failure_text(alone.error()));
-    settled = co_await settle_once(connection, settings, chooses);
+    settled = co_await settle_once(connection, settings, which);
     if (settled && settled->is_changed) {
       auto problem = co_await write_identity(connection, settled->recorded);
       if (problem) co_return std::unexpected(std::move(*problem));
@@ -222,7 +223,7 @@ Task<std::expected<Opened, std::string>> open_database(Connection& connection,
   if (options.as_recorded && there->has_value()) {
     opened->store_id = **there;
   } else {
-    opened = co_await settle(connection, settings, options.which.make);
+    opened = co_await settle(connection, settings, options.which);
   }
   if (!opened) co_return opened;
   opened->is_new = !there->has_value();

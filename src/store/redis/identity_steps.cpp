@@ -243,7 +243,8 @@ Task<std::expected<IdentitySteps::Settled, std::string>> IdentitySteps::settle(
   if (refusal) co_return std::unexpected(std::move(*refusal));
   if (!*found) {
     std::optional<RecordedIdentity> first;
-    const auto possible = settle_identity(first, settings, [] { return GenerationCensus{}; });
+    const auto possible =
+        settle_identity(first, settings, [] { return GenerationCensus{}; }, which);
     if (!possible) co_return std::unexpected(possible.error());
   }
   Settled settled{.identity = {}, .is_new = !there};
@@ -254,7 +255,7 @@ Task<std::expected<IdentitySteps::Settled, std::string>> IdentitySteps::settle(
       is_asked = true;
       return GenerationCensus{};
     };
-    auto identity = settle_identity(recorded, settings, note, which.make);
+    auto identity = settle_identity(recorded, settings, note, which);
     const bool is_same = !is_asked && *recorded == (*found)->identity.recorded;
     if (!identity) co_return std::unexpected(std::move(identity.error()));
     settled = {std::move(*identity), (*found)->identity.store_id, false};
@@ -267,7 +268,7 @@ Task<std::expected<IdentitySteps::Settled, std::string>> IdentitySteps::settle(
   const auto decide = [&](StoreIdentity& next, const Holdings& holdings) {
     std::optional<RecordedIdentity> recorded;
     if (next.is_complete) recorded = next.recorded;
-    identity = settle_identity(recorded, settings, [&] { return holdings.census; }, which.make);
+    identity = settle_identity(recorded, settings, [&] { return holdings.census; }, which);
     if (!identity) return false;
     next.recorded = std::move(*recorded);
     next.naming.generation = next.recorded.generation;

@@ -2,6 +2,7 @@
 
 #include "core/record/which_store.hpp"
 #include "store/sqlite/check_rows.hpp"
+#include "store/sqlite/identity.hpp"
 #include "store/sqlite/meta.hpp"
 #include "store/sqlite/migrations.hpp"
 #include "store/sqlite/open_database.hpp"
@@ -125,6 +126,17 @@ void check_meta(sqlite3* db, StoreFileReport& report, Findings& findings) {
   if (const auto at = meta.integer(copied_at_name)) report.copied_at = StoreTime(Millis(*at));
 }
 
+std::string contradiction_in(sqlite3* db, const IdentitySettings& settings) {
+  const Connection copy = copy_of_meta(db);
+  if (!copy) return std::string("its identity cannot be read: ") + sqlite3_errmsg(db);
+  Meta meta(copy.get());
+  if (const auto damage = meta.what_is_damaged()) return "is damaged: " + *damage;
+  if (!meta.integer("generation")) return "";  // Made by `idem migrate`: the first start chooses.
+  const auto settled =
+      settle_identity(copy.get(), meta, settings, {.make = false, .look = true}, StoreTime{});
+  return settled ? "" : settled.error();
+}
+
 }  // namespace
 
 std::string real_path(const std::string& path) {
@@ -154,7 +166,8 @@ std::expected<StoreFileReport, StoreFileError> check_database(sqlite3* db, const
   return report;
 }
 
-std::expected<StoreFileReport, StoreFileError> look_at_file(const std::string& path) {
+std::expected<StoreFileReport, StoreFileError> look_at_file(const std::string& path,
+                                                            const IdentitySettings& settings) {
   const std::string real = real_path(path);
   StoreFileReport report;
   auto done = with_snapshot(real, [&](Snapshot& snapshot) -> std::expected<void, StoreFileError> {
@@ -163,6 +176,7 @@ std::expected<StoreFileReport, StoreFileError> look_at_file(const std::string& p
     report = {};
     report.bytes = bytes_of(db);
     report.store_id = store_id_in(db);
+    report.contradiction = contradiction_in(db, settings);
     return {};
   });
   if (!done) return std::unexpected(std::move(done.error()));

@@ -77,7 +77,7 @@ std::expected<Identity, std::string> settle_identity(sqlite3* db, Meta& meta,
   if (!recorded) return std::unexpected(std::move(recorded.error()));
   const auto before = *recorded;
   const auto census = [&] { return take_census(db, now); };
-  auto identity = idem::settle_identity(*recorded, asked, census, which.make);
+  auto identity = idem::settle_identity(*recorded, asked, census, which);
   if (identity && *recorded != before) write(db, meta, **recorded);
   return identity;
 }

@@ -166,7 +166,7 @@ TEST_F(JwtScope, T33_a_store_serves_one_issuer) {
   ASSERT_EQ(gateway_->terminate(), 0);
   start("https://other.test");
   EXPECT_FALSE(gateway_->running());
-  EXPECT_EQ(gateway_->process().exit_code(), 1);
+  EXPECT_EQ(gateway_->process().exit_code(), 2);
   start();
   ASSERT_TRUE(gateway_->running()) << gateway_->process().output();
   const auto later = new_key_.token(claims("acme", 9'000), "new");

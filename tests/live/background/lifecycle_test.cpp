@@ -105,7 +105,9 @@ TEST_F(Lifecycle, a_store_of_another_scope_source_is_refused) {
   options.scope = {"--scope", "static:everyone"};
   Gateway other(options);
   EXPECT_FALSE(other.running()) << "every lookup would miss, and everything would run again";
-  EXPECT_NE(other.process().exit_code(), 0);
+  EXPECT_EQ(other.process().exit_code(), 2) << "a service manager does not try again";
+  EXPECT_NE(other.process().output().find("scope.from is 'header:X-Tenant-Id'"), std::string::npos)
+      << other.process().output();
 }
 
 TEST_F(Lifecycle, the_admin_listener_reports_liveness_and_readiness) {

@@ -102,8 +102,10 @@ TEST_F(DoctorCommand, what_is_not_there_is_named) {
                   "providers: [{{name: bank, url: \"http://{}/charges?operation={{operation}}\", "
                   "found: [2xx]}}]\n"
                   "destinations: [{{name: mail, url: \"http://{}/in\", deduplicates: 1h, "
-                  "secret_files: [{}]}}]\n",
-                  provider_.address(), closed, closed, file("secret"))));
+                  "secret_files: [{}]}}]\n"
+                  "traces: {{url: \"http://{}/v1/traces\"}}\n",
+                  provider_.address(), closed, closed, file("secret"), closed)));
+  expect(found, "collector of traces", "warning", "spans are lost meanwhile", "start it");
   expect(found, "upstream", "problem", closed + " cannot be reached: Connection refused",
          "start it");
   expect(found, "provider bank", "problem", "cannot be reached", "start it");
@@ -237,6 +239,41 @@ TEST_F(DoctorCommand, the_settings_of_a_server_are_those_that_a_start_looks_at) 
   const auto beside = diagnose(settings(redis.url()));
   expect(beside, "store settings", "warning", "appendfsync is everysec", "docs/stores.md");
   EXPECT_EQ(beside.exit_code, 0) << beside.output;
+}
+
+// A start would refuse them, or hide records: neither is left for the start to find.
+TEST_F(DoctorCommand, T47_what_the_store_contradicts_is_found_before_a_start_and_nothing_is_begun) {
+  const std::string secret = file("secret");
+  std::ofstream(secret) << std::string(40, 's');
+  fs::permissions(secret, fs::perms::owner_read);
+  const TestDatabase database;
+  const RedisServer redis("");
+  for (const std::string& url : {store(), database.uri(), redis.url()}) {
+    SCOPED_TRACE(url);
+    Gateway gateway({.upstream = provider_.address(), .store_url = url});
+    ASSERT_TRUE(gateway.running());
+    const auto first = send_once(gateway.address(), charge("k"));
+    ASSERT_EQ(first.status, 201);
+    const auto settings = [&](const std::string& rest) {
+      return config("http://" + provider_.address(), "listen: 127.0.0.1:0\n" + rest, url);
+    };
+    const auto check = [&](const std::string& rest) {
+      return run_program(built_program("idem"),
+                         {"config", "check", "--ask-store", "--config", settings(rest)});
+    };
+    expect(diagnose(settings("key: {scope: tenant}\n")), "store", "problem",
+           "key.scope is 'operation' since the first start");
+    const Ran refused = check("key: {scope: tenant}\n");
+    EXPECT_EQ(refused.exit_code, 2) << refused.output;
+    EXPECT_NE(refused.output.find("idem.yaml:3:8: "), std::string::npos) << refused.output;
+    EXPECT_NE(refused.output.find("key.scope is 'operation'"), std::string::npos) << refused.output;
+    // A start with this secret begins a generation, in which the running gateway could not go on.
+    const std::string newer = "key: {secret_files: [" + secret + "]}\n";
+    expect(diagnose(settings(newer)), "store", "ok", "");
+    EXPECT_EQ(check(newer).exit_code, 0) << check(newer).output;
+    EXPECT_TRUE(replays(first, send_once(gateway.address(), charge("k"))));
+    EXPECT_EQ(send_once(gateway.address(), charge("k2")).status, 201);
+  }
 }
 
 }  // namespace

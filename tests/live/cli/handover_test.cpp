@@ -198,7 +198,15 @@ TEST_F(Handover, settings_that_the_next_process_would_refuse_leave_this_one_runn
   const auto refused = process.wait_for_line("handover_refused");
   ASSERT_TRUE(refused.has_value());
   EXPECT_NE(refused->find("idem.yaml:1:"), std::string::npos) << *refused;
-  EXPECT_EQ(ask(charge("k")).status, 201);
+  const auto answer = ask(charge("k"));
+  EXPECT_EQ(answer.status, 201);
+  std::ofstream(file) << "key: {min_length: 1, scope: tenant}\n";
+  const auto before = process.output().size();
+  process.signal(SIGUSR2);
+  const auto hidden = process.wait_for_line("handover_refused", patience, before);
+  ASSERT_TRUE(hidden.has_value());
+  EXPECT_NE(hidden->find("key.scope is 'operation' since"), std::string::npos) << *hidden;
+  EXPECT_TRUE(replays(answer, ask(charge("k"))));
   std::ofstream(file) << "key: {min_length: 2}\n";
   ASSERT_TRUE(hand_over());
   EXPECT_TRUE(is_problem(ask(charge("o")), 400, "key_invalid"));

@@ -42,6 +42,14 @@ TEST_F(KeysCommand, lists_and_shows_for_people_and_for_programs) {
   EXPECT_NE(by_key.output.find(ref), std::string::npos);
 }
 
+TEST_F(KeysCommand, an_error_names_the_option_not_the_parameter_of_the_api) {
+  const auto wrong = idem({"list", "--older-than", "soon"});
+  EXPECT_EQ(wrong.exit_code, 2) << wrong.output;
+  EXPECT_NE(wrong.output.find("idem keys: --older-than: "), std::string::npos) << wrong.output;
+  const auto lonely = idem({"list", "--key", "k"});
+  EXPECT_NE(lonely.output.find("idem keys: --key: "), std::string::npos) << lonely.output;
+}
+
 TEST_F(KeysCommand, pages_go_on_with_a_cursor) {
   for (int i = 0; i < 3; ++i) ask(charge(fmt::format("k{}", i)));
   const auto first = parse_json(idem({"list", "--json", "--limit", "2"}).output).value_or(Json{});

@@ -273,7 +273,7 @@ TEST(PostgresOpen, S02_another_identity_is_refused_while_there_are_records) {
   }
   IdentitySettings other = test_settings();
   other.key_scope = "tenant";
-  EXPECT_TRUE(refusal(database.uri(), {}, other).starts_with("key_scope is 'operation' since "));
+  EXPECT_TRUE(refusal(database.uri(), {}, other).starts_with("key.scope is 'operation' since "));
   other = test_settings();
   other.secrets.emplace_back();
   EXPECT_EQ(refusal(database.uri(), {}, other), "") << "a new secret, the old one still known";

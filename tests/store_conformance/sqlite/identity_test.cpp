@@ -165,7 +165,7 @@ TEST_F(SqliteIdentity, S02_an_empty_store_accepts_any_settings) {
     EXPECT_EQ((*store)->identity().generation, 2U);
     complete(**store, "a");
   }
-  expect_has(refusal(open({secret(1)}, "operation")), "key_scope is 'tenant'");
+  expect_has(refusal(open({secret(1)}, "operation")), "key.scope is 'tenant'");
   expect_has(refusal(open({secret(1)}, "sometimes")), "write operation or tenant");
 }
 

@@ -82,10 +82,10 @@ TEST_F(SqliteOpen, S02_the_secret_is_made_once_and_kept) {
 TEST_F(SqliteOpen, S02_other_settings_are_refused_by_name) {
   make_store();
   const std::string key_scope = refusal({"tenant", test_settings().scope_source});
-  expect_part(key_scope, "key_scope is 'operation'");
+  expect_part(key_scope, "key.scope is 'operation'");
   expect_part(key_scope, "'tenant'");
   expect_part(key_scope, path());
-  expect_part(refusal({"operation", "jwt:sub"}), "scope_source is 'header:X-Tenant-Id'");
+  expect_part(refusal({"operation", "jwt:sub"}), "scope.from is 'header:X-Tenant-Id'");
   EXPECT_TRUE(open()) << "the refusals changed nothing";
 }
 
