@@ -106,8 +106,7 @@ std::expected<Identity, std::string> settle(std::optional<RecordedIdentity>& rec
                                             const std::function<GenerationCensus()>& census,
                                             const WhichStore& which) {
   IdentitySettings asked = asked_for;
-  const bool chooses = which.make || which.look;
-  if (!chooses && recorded && asked.scope_source.empty()) {
+  if (!which.make && recorded && asked.scope_source.empty()) {
     asked.key_scope = recorded->key_scope;
     asked.scope_source = recorded->scope_source;
   }
@@ -119,14 +118,17 @@ std::expected<Identity, std::string> settle(std::optional<RecordedIdentity>& rec
     return std::unexpected("more than " + std::to_string(limits::secrets_max) + " secrets");
   }
   if (which.look && !recorded) return std::unexpected("no gateway has started on it yet");
+  // `idem migrate` made the store, and the first start chooses.
+  const bool has_chosen = recorded && !recorded->scope_source.empty();
   RecordedIdentity next = recorded ? *recorded : first_identity(asked);
   Settling settling(next, asked);
   // A look reads no records: there may be some of each generation.
   const auto all = [] { return GenerationCensus{.empty = false, .complete = false}; };
-  if (auto why = which.look ? settling.settle(all) : settling.settle(census))
-    return std::unexpected(std::move(*why));
+  const bool is_free = which.look && !has_chosen;
+  auto why = is_free ? std::nullopt : settling.settle(which.look ? all : census);
+  if (why) return std::unexpected(std::move(*why));
   if (which.look) return settling.take();
-  if (!chooses && recorded && next.generation != recorded->generation) {
+  if (!which.make && recorded && next.generation != recorded->generation) {
     return std::unexpected(
         "its records are named by another scope, key.scope or secret than is given here; leave "
         "scope and key.scope out, and give the gateway's --secret-file");

@@ -131,7 +131,7 @@ std::string contradiction_in(sqlite3* db, const IdentitySettings& settings) {
   if (!copy) return std::string("its identity cannot be read: ") + sqlite3_errmsg(db);
   Meta meta(copy.get());
   if (const auto damage = meta.what_is_damaged()) return "is damaged: " + *damage;
-  if (!meta.integer("generation")) return "";  // Made by `idem migrate`: the first start chooses.
+  if (number_of(db, "SELECT EXISTS (SELECT 1 FROM idem_slots)") == 0) return "";
   const auto settled =
       settle_identity(copy.get(), meta, settings, {.make = false, .look = true}, StoreTime{});
   return settled ? "" : settled.error();
