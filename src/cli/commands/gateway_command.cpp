@@ -82,7 +82,7 @@ class GatewayProcess {
     settings_ = std::move(settings);
     note_routes();
     auto certificates = read_certificates(options_, {});
-    if (!certificates) return fail({certificates.error(), usage});
+    if (!certificates) return fail({certificates.error()});
     certificates_ = std::move(*certificates);
     build_loops();
     if (const auto built = build_admin(); !built) return fail({built.error()});

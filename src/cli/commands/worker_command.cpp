@@ -103,8 +103,7 @@ class WorkerProcess {
     if (options_.admin_tls.certificate.empty()) return {};
     auto tls = http::TlsContext::for_server(options_.admin_tls);
     if (!tls) {
-      return std::unexpected(
-          StartFailure{given_.admin_tls_cert.place.text() + ": " + tls.error(), usage});
+      return std::unexpected(StartFailure{given_.admin_tls_cert.place.text() + ": " + tls.error()});
     }
     server_->use_tls(std::move(*tls));
     return {};

@@ -279,6 +279,9 @@ void parse_process(const GatewayFlags& flags, GatewayOptions& options, Complaint
   options.listen = flags.listen.text;
   options.store = flags.store.text;
   options.store_id = flags.store_id.text;
+  // As stores have it.
+  std::ranges::transform(options.store_id, options.store_id.begin(),
+                         [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
   if (!options.store_id.empty() && !is_store_id(options.store_id)) {
     complaints.add(flags.store_id.place,
                    shown(options.store_id) +

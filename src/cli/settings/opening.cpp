@@ -57,14 +57,19 @@ std::optional<std::string> why_store_refuses(const GatewayOptions& options, Purp
     return options.store + ": " + report->contradiction;
   }
   if (!asks_server || options.store == "memory:") return std::nullopt;
-  const WhichStore which{
-      .id = options.store_id, .make = false, .look = purpose == Purpose::gateway};
+  const auto contradicted = std::make_shared<std::atomic<bool>>(false);
+  const WhichStore which{.id = options.store_id,
+                         .make = false,
+                         .look = purpose == Purpose::gateway,
+                         .contradicted = [contradicted] { *contradicted = true; }};
   const auto store = open_store(options.store, identity,
                                 {.warn = [](const std::string&) {},
                                  .which = which,
                                  .opened = [](const OpenedStore&) {},
                                  .encryption = options.encryption});
-  return store ? std::nullopt : std::optional(store.error());
+  // The start upgrades an older schema, and a look does not.
+  if (store || (options.migrate && !*contradicted)) return std::nullopt;
+  return store.error();
 }
 
 std::expected<void, StartFailure> adopt_routes(Store& store, const std::string& url,

@@ -101,42 +101,6 @@ class Settling {
   Identity identity_;
 };
 
-std::expected<Identity, std::string> settle(std::optional<RecordedIdentity>& recorded,
-                                            const IdentitySettings& asked_for,
-                                            const std::function<GenerationCensus()>& census,
-                                            const WhichStore& which) {
-  IdentitySettings asked = asked_for;
-  if (!which.make && recorded && asked.scope_source.empty()) {
-    asked.key_scope = recorded->key_scope;
-    asked.scope_source = recorded->scope_source;
-  }
-  if (asked.key_scope != "operation" && asked.key_scope != "tenant") {
-    return std::unexpected("key.scope '" + asked.key_scope +
-                           "' is no key scope; write operation or tenant");
-  }
-  if (asked.secrets.size() > limits::secrets_max) {
-    return std::unexpected("more than " + std::to_string(limits::secrets_max) + " secrets");
-  }
-  if (which.look && !recorded) return std::unexpected("no gateway has started on it yet");
-  // `idem migrate` made the store, and the first start chooses.
-  const bool has_chosen = recorded && !recorded->scope_source.empty();
-  RecordedIdentity next = recorded ? *recorded : first_identity(asked);
-  Settling settling(next, asked);
-  // A look reads no records: there may be some of each generation.
-  const auto all = [] { return GenerationCensus{.empty = false, .complete = false}; };
-  const bool is_free = which.look && !has_chosen;
-  auto why = is_free ? std::nullopt : settling.settle(which.look ? all : census);
-  if (why) return std::unexpected(std::move(*why));
-  if (which.look) return settling.take();
-  if (!which.make && recorded && next.generation != recorded->generation) {
-    return std::unexpected(
-        "its records are named by another scope, key.scope or secret than is given here; leave "
-        "scope and key.scope out, and give the gateway's --secret-file");
-  }
-  recorded = std::move(next);
-  return settling.take();
-}
-
 }  // namespace
 
 bool is_named_by(const RecordedIdentity& recorded, const IdentitySettings& settings) {
@@ -152,11 +116,43 @@ bool GenerationCensus::has(std::uint64_t from, std::uint64_t end) const {
 }
 
 std::expected<Identity, std::string> settle_identity(
-    std::optional<RecordedIdentity>& recorded, const IdentitySettings& asked,
+    std::optional<RecordedIdentity>& recorded, const IdentitySettings& asked_for,
     const std::function<GenerationCensus()>& census, const WhichStore& which) {
-  auto identity = settle(recorded, asked, census, which);
-  if (!identity && which.contradicted) which.contradicted();
-  return identity;
+  const auto contradict = [&](std::string why) {
+    if (which.contradicted) which.contradicted();
+    return std::unexpected(std::move(why));
+  };
+  IdentitySettings asked = asked_for;
+  if (!which.make && recorded && asked.scope_source.empty()) {
+    asked.key_scope = recorded->key_scope;
+    asked.scope_source = recorded->scope_source;
+  }
+  if (asked.key_scope != "operation" && asked.key_scope != "tenant") {
+    return contradict("key.scope '" + asked.key_scope +
+                      "' is no key scope; write operation or tenant");
+  }
+  if (asked.secrets.size() > limits::secrets_max) {
+    return contradict("more than " + std::to_string(limits::secrets_max) + " secrets");
+  }
+  if (which.look && !recorded) return std::unexpected("no gateway has started on it yet");
+  // `idem migrate` made the store, and the first start chooses.
+  const bool has_chosen = recorded && !recorded->scope_source.empty();
+  RecordedIdentity next = recorded ? *recorded : first_identity(asked);
+  Settling settling(next, asked);
+  // A look reads no records: there may be some of each generation.
+  const auto all = [] { return GenerationCensus{.empty = false, .complete = false}; };
+  const bool is_free = which.look && !has_chosen;
+  auto why = is_free ? std::nullopt : settling.settle(which.look ? all : census);
+  if (why) return contradict(std::move(*why));
+  if (which.look) return settling.take();
+  // No contradiction: a gateway that starts with these settings ends it.
+  if (!which.make && recorded && next.generation != recorded->generation) {
+    return std::unexpected(
+        "its records are named by another scope, key.scope or secret than is given here; leave "
+        "scope and key.scope out, and give the gateway's --secret-file");
+  }
+  recorded = std::move(next);
+  return settling.take();
 }
 
 }  // namespace idem

@@ -43,7 +43,8 @@ struct GenerationCensus {
 /// Without `which.make` the process names no records: it adopts the recorded settings if it has no
 /// scope source of its own, and it is refused if it would begin a generation, because the processes
 /// that name records could not go on. With `which.look`, neither `recorded` changes nor `census` is
-/// called. A refusal calls `which.contradicted`.
+/// called. A refusal that no start of
+/// another process ends calls `which.contradicted`.
 std::expected<Identity, std::string> settle_identity(
     std::optional<RecordedIdentity>& recorded, const IdentitySettings& asked,
     const std::function<GenerationCensus()>& census, const WhichStore& which = {});

@@ -64,6 +64,18 @@ TEST_F(IdentityLook, a_worker_has_the_settings_of_the_store) {
   EXPECT_EQ(look(made_by(settings("jwt:sub")), settings("")), "");
 }
 
+// A worker that is restarted before the gateways of a rotation must be tried again.
+TEST_F(IdentityLook, T47_a_worker_that_waits_for_a_gateways_rotation_contradicts_nothing) {
+  auto recorded = made_by(settings("jwt:sub", {secret('a')}));
+  const auto before = recorded;
+  bool is_contradicted = false;
+  const WhichStore worker{.make = false, .contradicted = [&] { is_contradicted = true; }};
+  const auto none = [] { return GenerationCensus{}; };
+  EXPECT_FALSE(settle_identity(recorded, settings("", {secret('b'), secret('a')}), none, worker));
+  EXPECT_FALSE(is_contradicted);
+  EXPECT_EQ(recorded, before);
+}
+
 TEST_F(IdentityLook, a_store_that_no_gateway_has_chosen_for_contradicts_nothing) {
   EXPECT_EQ(look(made_by(settings("")), settings("jwt:sub")), "");
 }
