@@ -45,11 +45,13 @@ struct WhichStore {
   std::string id{};
   /// False: a missing store is an error, and none is made.
   bool make = true;
-  /// With `make = false`: opens it to be looked at. Settings and secrets are judged as if each
-  /// generation had records, and nothing is recorded.
+  /// With `make = false`: opens it to be looked at. Settings and secrets are judged as a start
+  /// judges them, and nothing is recorded. On Redis and DynamoDB they are judged as if the store
+  /// had records under its present names and secret, and none under earlier ones.
   bool look = false;
-  /// Called, perhaps on the store's thread, before open_store() returns an error that no repetition
-  /// with the same settings can change: it is another store, or they would hide its records.
+  /// Called, perhaps on the store's thread, before open_store() returns an error that a repetition
+  /// with the same settings does not change while those records live: it is another store, or the
+  /// settings would hide its records.
   std::function<void()> contradicted{};
 };
 

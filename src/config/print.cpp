@@ -95,7 +95,10 @@ std::string json_value(const Setting& setting) {
   if (const auto* given = std::get_if<Given*>(&setting.slot)) {
     const auto& value = (*given)->text;
     if (value.empty()) return {};
-    return is_bare(setting.shape) ? value : json(without_password(value));
+    if (!is_bare(setting.shape)) return json(without_password(value));
+    // JSON has no number with zeros in front.
+    const auto digits = std::min(value.find_first_not_of('0'), value.size() - 1);
+    return value.substr(digits);
   }
   std::string out;
   if (const auto* list = std::get_if<GivenList*>(&setting.slot)) {

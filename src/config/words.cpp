@@ -1,5 +1,6 @@
 #include "config/words.hpp"
 
+#include "core/bytes/percent.hpp"
 #include "core/exchange/problem.hpp"
 
 #include <algorithm>
@@ -25,6 +26,28 @@ std::size_t distance(std::string_view a, std::string_view b) {
   return cost[a.size()][b.size()];
 }
 
+constexpr std::string_view mask = "***";
+
+/// A hybrid's URL has several.
+std::string masked_as_written(std::string_view url) {
+  std::string text(url);
+  for (auto scheme = text.find("://"); scheme != text.npos; scheme = text.find("://", scheme)) {
+    scheme += 3;
+    const auto authority = std::string_view(text).substr(scheme, text.find('/', scheme) - scheme);
+    const auto at = authority.rfind('@');
+    const auto colon = authority.find(':');
+    if (at == authority.npos || colon > at) continue;
+    text.replace(scheme + colon + 1, at - colon - 1, mask);
+  }
+  // An option of libpq's URLs, and `sslpassword`.
+  static constexpr std::string_view option = "password=";
+  for (auto at = text.find(option); at != text.npos; at = text.find(option, at)) {
+    at += option.size();
+    text.replace(at, std::min(text.find('&', at), text.size()) - at, mask);
+  }
+  return text;
+}
+
 }  // namespace
 
 std::string shown(std::string_view text) {
@@ -34,16 +57,13 @@ std::string shown(std::string_view text) {
   return out;
 }
 
-std::string without_password(std::string_view value) {
-  const auto scheme = value.find("://");
-  if (scheme == std::string_view::npos) return std::string(value);
-  const auto from = scheme + 3;
-  const auto authority = value.substr(from, value.find('/', from) - from);
-  const auto at = authority.rfind('@');
-  const auto colon = authority.find(':');
-  if (at == std::string_view::npos || colon > at) return std::string(value);
-  return std::string(value.substr(0, from + colon + 1)) + "***" +
-         std::string(value.substr(from + at));
+std::string without_password(std::string_view url) {
+  std::string masked = masked_as_written(url);
+  // The URLs in a hybrid's one may be percent-encoded.
+  const auto decoded = percent_decoded(masked);
+  if (!decoded) return masked;
+  std::string again = masked_as_written(*decoded);
+  return again == *decoded ? masked : again;
 }
 
 std::string without_quoted_password(std::string sentence) {

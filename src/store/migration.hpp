@@ -13,6 +13,9 @@ struct Migration {
   std::string_view sql;
 };
 
+/// In the sentence about a schema that is older than the program: what upgrades it.
+inline constexpr std::string_view needs_migration = "start with --migrate";
+
 struct FunctionFile {
   std::string_view name;
   std::string_view sql;

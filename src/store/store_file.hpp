@@ -65,8 +65,8 @@ struct StoreFileKind {
   /// Reads all of it, beside a process that has it open or not, and changes nothing.
   std::expected<StoreFileReport, StoreFileError> (*check)(const std::string& path,
                                                           const StoreFileProgress& progress);
-  /// Reads likewise what it is, and none of its records: id, bytes, what it contradicts in
-  /// `settings`, and nothing else.
+  /// Reads likewise what it is: id, bytes, and what it contradicts in `settings`; its records only
+  /// where these are not the ones recorded.
   std::expected<StoreFileReport, StoreFileError> (*look)(const std::string& path,
                                                          const IdentitySettings& settings);
   /// Copies it likewise to `to`, which must not exist: the copy is durable and checked before it

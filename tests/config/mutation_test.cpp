@@ -1,6 +1,7 @@
 #include <random>
 
 #include "config/reading.hpp"
+#include "support/json.hpp"
 
 /// Files that an editor, a template or a disk has damaged: each is refused with a place or
 /// means what its print says.
@@ -68,6 +69,7 @@ TEST(ConfigMutations, are_refused_with_a_place_or_printed_with_their_meaning) {
     ASSERT_TRUE(again.has_value()) << joined(again.error()) << text << "\nprinted\n" << printed;
     ASSERT_EQ(cli::print_settings(again->given), printed) << text;
     const auto json = cli::print_settings_as_json(read->given);
+    ASSERT_TRUE(parse_json(json)) << json;
     write_text(file, json);
     const auto from_json = read_config(file);
     ASSERT_TRUE(from_json.has_value()) << joined(from_json.error()) << text << "\nas JSON\n"

@@ -4,7 +4,9 @@
 
 #include <fstream>
 
+#include "cli/settings/noted_settings.hpp"
 #include "cli/settings/reload.hpp"
+#include "config/reading.hpp"
 #include "support/temp_dir.hpp"
 
 /// What a reload would change, and what that does to records.
@@ -110,12 +112,29 @@ TEST_F(SettingsChanges, routes_are_compared_by_their_name_or_by_what_they_match)
 }
 
 TEST_F(SettingsChanges, V33_no_password_is_shown) {
-  const auto difference = between("store: \"postgres://idem:canary1@db/idem\"\n",
-                                  "store: \"postgres://idem:canary2@db/idem\"\n");
-  const auto& store = of(difference, "store");
-  EXPECT_TRUE(store.needs_restart);
-  EXPECT_EQ((store.before + store.after).find("canary"), std::string::npos)
-      << store.before << store.after;
+  const std::string before = "store: \"postgres://idem:canary@db/idem\"\n";
+  for (const char* const url :
+       {"postgres://idem:canary2@db/idem", "postgres://db/idem?user=idem&password=canary3",
+        "postgres://db/idem?password=canary4&user=idem",
+        "hybrid:?truth=postgres://idem@db/idem&fast=redis://:canary5@cache",
+        "hybrid:?truth=postgres://idem:canary6@db&fast=redis://:canary7@cache:6379",
+        "hybrid:?truth=postgres%3A%2F%2Fidem%3Acanary8%40db%2Fidem&fast=redis://cache",
+        "hybrid:?truth=postgres%3A%2F%2Fdb%2Fidem%3Fpassword%3Dcanary9&fast=redis://cache"}) {
+    const auto difference = between(before, "store: \"" + std::string(url) + "\"\n");
+    const auto& store = of(difference, "store");
+    EXPECT_TRUE(store.needs_restart);
+    EXPECT_EQ((store.before + store.after).find("canary"), std::string::npos)
+        << store.before << '\n'
+        << store.after;
+    const auto read = test::read_settings(
+        {"--upstream", "http://127.0.0.1:9", "--scope", "static:x", "--store", url});
+    ASSERT_TRUE(read.has_value()) << test::joined(read.error());
+    EXPECT_FALSE(print_settings(read->given).contains("canary"));
+    EXPECT_FALSE(print_settings_as_json(read->given).contains("canary"));
+    for (const auto& noted : noted_settings(read->given, Purpose::gateway, {})) {
+      EXPECT_FALSE(noted.shown.contains("canary")) << noted.shown;
+    }
+  }
 }
 
 TEST_F(SettingsChanges, destinations_and_providers_need_a_restart) {

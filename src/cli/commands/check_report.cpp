@@ -49,7 +49,7 @@ CheckReport report_on(const SettingsSource& source, Purpose purpose, bool asks_s
   Complaints wrong;
   check_named_files(*settings, wrong);
   if (wrong.empty()) {
-    auto refusal = why_store_refuses(settings->options, purpose, asks_server);
+    auto refusal = why_store_refuses(settings->options, asks_server);
     if (refusal) wrong.add(settings->given.store.place, std::move(*refusal));
   }
   report.complaints = wrong.lines();
@@ -71,11 +71,12 @@ void write_report(json::Writer& out, const CheckReport& report) {
 
 int print_report(const SettingsSource& source, Purpose purpose, bool asks_server) {
   const CheckReport report = report_on(source, purpose, asks_server);
+  // First what matters: a handover keeps the beginning only.
+  for (const auto& line : report.complaints) std::fprintf(stderr, "%s\n", line.c_str());
   for (const auto& line : report.warnings) {
     const bool is_marked = line.find(mark) != line.npos;
     std::fprintf(stderr, "%s\n", (is_marked ? line : as_warning(line)).c_str());
   }
-  for (const auto& line : report.complaints) std::fprintf(stderr, "%s\n", line.c_str());
   if (!report.complaints.empty()) return usage;
   std::printf("ok\n%s",
               purpose == Purpose::worker

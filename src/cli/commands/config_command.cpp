@@ -126,7 +126,7 @@ ConfigCommand::ConfigCommand(CLI::App& app)
     : command_(*app.add_subcommand(
           "config", "Check, print or describe a configuration; show and apply its changes")),
       check_(*command_.add_subcommand("check", "Report what is wrong with a configuration")),
-      print_(*command_.add_subcommand("print", "Print the effective settings as YAML")),
+      print_(*command_.add_subcommand("print", "Print the effective settings as YAML, or as JSON")),
       schema_(*command_.add_subcommand("schema", "Print the JSON Schema of the file")),
       docs_(*command_.add_subcommand("docs", "Print a page about all settings, in Markdown")),
       checked_(check_),

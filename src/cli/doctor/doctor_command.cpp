@@ -157,7 +157,7 @@ int DoctorCommand::run() const {
   for (const auto& warning : read->warnings) {
     findings.push_back(Finding::warning("settings", warning, "correct the setting"));
   }
-  std::vector<Probe> probes{doctor::store_probe(read->options, is_worker)};
+  std::vector<Probe> probes{doctor::store_probe(read->options)};
   std::ranges::move(doctor::service_probes(*read), std::back_inserter(probes));
   bool left_behind = false;
   std::ranges::move(run_all(std::move(probes), left_behind), std::back_inserter(findings));

@@ -99,13 +99,13 @@ class Warnings {
   std::vector<std::string> all_;
 };
 
-Findings ask_server(const GatewayOptions& options, bool is_worker) {
+Findings ask_server(const GatewayOptions& options) {
   const auto warnings = std::make_shared<Warnings>();
   const auto store =
       open_store(options.store, identity_settings(options),
                  {.migrate = false,
                   .warn = [warnings](const std::string& text) { warnings->add(text); },
-                  .which = {.id = options.store_id, .make = false, .look = !is_worker},
+                  .which = {.id = options.store_id, .make = false, .look = true},
                   .opened = [](const OpenedStore&) {},
                   .encryption = options.encryption});
   Findings found;
@@ -140,8 +140,8 @@ Findings ask_server(const GatewayOptions& options, bool is_worker) {
 
 }  // namespace
 
-Probe store_probe(const GatewayOptions& options, bool is_worker) {
-  return {check, [&options, is_worker]() -> Findings {
+Probe store_probe(const GatewayOptions& options) {
+  return {check, [&options]() -> Findings {
             if (options.store == "memory:") {
               return {Finding::warning(check,
                                        "memory: keeps nothing: after a restart every key "
@@ -151,7 +151,7 @@ Probe store_probe(const GatewayOptions& options, bool is_worker) {
             }
             const KnownKind* const kind = known_kind_of(options.store);
             if (kind == nullptr || kind->linked == nullptr || kind->linked->file == nullptr) {
-              return ask_server(options, is_worker);
+              return ask_server(options);
             }
             return look_at_file(*kind->linked->file,
                                 options.store.substr(kind->schemes.front().size()), options);

@@ -9,6 +9,6 @@ namespace idem::cli::doctor {
 /// looked at, beside a gateway or not. A server is asked as a start asks it, but creates nothing,
 /// upgrades nothing and records nothing; its clock is compared with this machine's.
 /// `options` outlives the probe.
-Probe store_probe(const GatewayOptions& options, bool is_worker);
+Probe store_probe(const GatewayOptions& options);
 
 }  // namespace idem::cli::doctor

@@ -101,7 +101,8 @@ Handover::~Handover() {
 }
 
 std::expected<void, std::string> Handover::check() const {
-  std::vector<std::string> arguments{program_, "config", "check", "--ask-store"};
+  std::vector<std::string> arguments{program_, "config",  "check",
+                                     "--role", "gateway", "--ask-store"};
   if (arguments_.size() > 2) {
     arguments.insert(arguments.end(), arguments_.begin() + 2, arguments_.end());
   }

@@ -1,6 +1,7 @@
 #include "cli/settings/opening.hpp"
 
 #include "store/known_kinds.hpp"
+#include "store/migration.hpp"
 
 #include <idem/log.hpp>
 #include <idem/open_store.hpp>
@@ -41,15 +42,15 @@ IdentitySettings identity_settings(const GatewayOptions& options) {
           .secrets = options.secrets};
 }
 
-std::optional<std::string> why_store_refuses(const GatewayOptions& options, Purpose purpose,
-                                             bool asks_server) {
+std::optional<std::string> why_store_refuses(const GatewayOptions& options, bool asks_server) {
   const KnownKind* const kind = known_kind_of(options.store);
   const IdentitySettings identity = identity_settings(options);
   if (kind != nullptr && kind->linked != nullptr && kind->linked->file != nullptr) {
     const auto report =
         kind->linked->file->look(options.store.substr(kind->schemes.front().size()), identity);
     if (!report) return std::nullopt;
-    if (!options.store_id.empty() && options.store_id != report->store_id) {
+    const bool is_readable = !report->store_id.empty();
+    if (is_readable && !options.store_id.empty() && options.store_id != report->store_id) {
       return options.store + " is the store " + report->store_id + ", and store_id wants " +
              options.store_id + ": write the path of that store";
     }
@@ -57,18 +58,14 @@ std::optional<std::string> why_store_refuses(const GatewayOptions& options, Purp
     return options.store + ": " + report->contradiction;
   }
   if (!asks_server || options.store == "memory:") return std::nullopt;
-  const auto contradicted = std::make_shared<std::atomic<bool>>(false);
-  const WhichStore which{.id = options.store_id,
-                         .make = false,
-                         .look = purpose == Purpose::gateway,
-                         .contradicted = [contradicted] { *contradicted = true; }};
   const auto store = open_store(options.store, identity,
                                 {.warn = [](const std::string&) {},
-                                 .which = which,
+                                 .which = {.id = options.store_id, .make = false, .look = true},
                                  .opened = [](const OpenedStore&) {},
                                  .encryption = options.encryption});
+  if (store) return std::nullopt;
   // The start upgrades an older schema, and a look does not.
-  if (store || (options.migrate && !*contradicted)) return std::nullopt;
+  if (options.migrate && store.error().contains(needs_migration)) return std::nullopt;
   return store.error();
 }
 
@@ -80,7 +77,7 @@ std::expected<void, StartFailure> adopt_routes(Store& store, const std::string& 
     return std::unexpected(StartFailure{shown_store_url(url) + ": " + adopted.error().detail});
   }
   if (!adopted->why_not.empty()) {
-    return std::unexpected(StartFailure{"routes: " + adopted->why_not, usage});
+    return std::unexpected(StartFailure{"routes: " + adopted->why_not});
   }
   settings.generation = adopted->generation;
   return {};

@@ -17,8 +17,7 @@ IdentitySettings identity_settings(const GatewayOptions& options);
 
 /// Why the store refuses these settings, a sentence; none: it does not, or a file is not there yet.
 /// Changes nothing. A server is asked only if `asks_server`.
-std::optional<std::string> why_store_refuses(const GatewayOptions& options, Purpose purpose,
-                                             bool asks_server);
+std::optional<std::string> why_store_refuses(const GatewayOptions& options, bool asks_server);
 
 /// The store records how records are named, or says why these routes would hide some. A gateway
 /// serves only with adopted routes; sets their generation. Waits for the store.
@@ -27,7 +26,8 @@ std::expected<void, StartFailure> adopt_routes(Store& store, const std::string& 
 
 /// Opens the configured store. Logs which one it is and how many records it has, and warns if it is
 /// new. `make`: creates a missing one. Settings
-/// that contradict the store end with `usage`: no further start with them succeeds.
+/// that contradict the store end with `usage`: no further start with them succeeds while its
+/// records live.
 std::expected<std::unique_ptr<Store>, StartFailure> open_configured_store(
     const GatewayOptions& options, bool make, const LogSink& log);
 

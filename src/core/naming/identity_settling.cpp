@@ -13,6 +13,11 @@ using Problem = std::optional<std::string>;
 Problem other_setting(std::string_view name, const std::string& recorded,
                       const std::string& asked) {
   if (recorded == asked) return std::nullopt;
+  if (recorded.empty()) {
+    return "its records are of services without a " + std::string(name) + ", and '" + asked +
+           "' is configured now: retries would not find their records and would run again; begin "
+           "with an empty store";
+  }
   return std::string(name) + " is '" + recorded + "' since the first start, and '" + asked +
          "' is configured now: retries would not find their records and would run again; write '" +
          recorded + "', or begin with an empty store";
@@ -103,6 +108,10 @@ class Settling {
 
 }  // namespace
 
+GenerationCensus present_generation(const RecordedIdentity& recorded) {
+  return {.empty = false, .generations = {recorded.generation}};
+}
+
 bool is_named_by(const RecordedIdentity& recorded, const IdentitySettings& settings) {
   const Secret& secret = settings.secrets.empty() ? recorded.own : settings.secrets.front();
   return recorded.key_scope == settings.key_scope &&
@@ -123,7 +132,8 @@ std::expected<Identity, std::string> settle_identity(
     return std::unexpected(std::move(why));
   };
   IdentitySettings asked = asked_for;
-  if (!which.make && recorded && asked.scope_source.empty()) {
+  const bool follows = !which.make && recorded && asked.scope_source.empty();
+  if (follows) {
     asked.key_scope = recorded->key_scope;
     asked.scope_source = recorded->scope_source;
   }
@@ -135,23 +145,18 @@ std::expected<Identity, std::string> settle_identity(
     return contradict("more than " + std::to_string(limits::secrets_max) + " secrets");
   }
   if (which.look && !recorded) return std::unexpected("no gateway has started on it yet");
-  // `idem migrate` made the store, and the first start chooses.
-  const bool has_chosen = recorded && !recorded->scope_source.empty();
   RecordedIdentity next = recorded ? *recorded : first_identity(asked);
   Settling settling(next, asked);
-  // A look reads no records: there may be some of each generation.
-  const auto all = [] { return GenerationCensus{.empty = false, .complete = false}; };
-  const bool is_free = which.look && !has_chosen;
-  auto why = is_free ? std::nullopt : settling.settle(which.look ? all : census);
-  if (why) return contradict(std::move(*why));
-  if (which.look) return settling.take();
+  if (auto why = settling.settle(census)) return contradict(std::move(*why));
   // No contradiction: a gateway that starts with these settings ends it.
-  if (!which.make && recorded && next.generation != recorded->generation) {
+  const bool chooses = which.make || (which.look && !follows);
+  if (!chooses && recorded && next.generation != recorded->generation) {
     return std::unexpected(
         "its records are named by another scope, key.scope or secret than is given here; leave "
         "scope and key.scope out, and give the gateway's --secret-file");
   }
-  recorded = std::move(next);
+  // What a look would record is none of its identity.
+  if (!which.look) recorded = next;
   return settling.take();
 }
 

@@ -42,12 +42,15 @@ struct GenerationCensus {
 ///
 /// Without `which.make` the process names no records: it adopts the recorded settings if it has no
 /// scope source of its own, and it is refused if it would begin a generation, because the processes
-/// that name records could not go on. With `which.look`, neither `recorded` changes nor `census` is
-/// called. A refusal that no start of
-/// another process ends calls `which.contradicted`.
+/// that name records could not go on. With `which.look`, `recorded` does not change. A refusal
+/// that no start of another process ends calls `which.contradicted`.
 std::expected<Identity, std::string> settle_identity(
     std::optional<RecordedIdentity>& recorded, const IdentitySettings& asked,
     const std::function<GenerationCensus()>& census, const WhichStore& which = {});
+
+/// For a look at a store that can count its records only by stopping reserves: as if it had some
+/// of the present generation, and none of an earlier one.
+GenerationCensus present_generation(const RecordedIdentity& recorded);
 
 /// True if a node with these settings names records as the store has recorded it.
 bool is_named_by(const RecordedIdentity& recorded, const IdentitySettings& settings);

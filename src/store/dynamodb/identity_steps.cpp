@@ -345,6 +345,15 @@ Task<std::expected<IdentitySteps::Settled, std::string>> IdentitySteps::settle(
   }
   Settled settled{.identity = {}, .store_id = *there};
   const StoreIdentity& known = (*found)->value.identity;
+  if (which.look) {
+    std::optional<RecordedIdentity> recorded = known.recorded;
+    const auto census = [&] { return present_generation(*recorded); };
+    auto identity = settle_identity(recorded, settings, census, which);
+    if (!identity) co_return std::unexpected(std::move(identity.error()));
+    store_id_ = settled.store_id;
+    settled.identity = std::move(*identity);
+    co_return settled;
+  }
   if (!known.is_changing) {
     std::optional<RecordedIdentity> recorded = known.recorded;
     bool is_asked = false;
@@ -362,9 +371,12 @@ Task<std::expected<IdentitySteps::Settled, std::string>> IdentitySteps::settle(
     }
   }
   std::expected<Identity, std::string> identity;
+  // A refusal may end within change(): it reaps, and asks again.
+  WhichStore quiet = which;
+  quiet.contradicted = nullptr;
   const auto decide = [&](StoreIdentity& next, const Holdings& holdings) {
     std::optional<RecordedIdentity> recorded = next.recorded;
-    identity = settle_identity(recorded, settings, [&] { return holdings.census; }, which);
+    identity = settle_identity(recorded, settings, [&] { return holdings.census; }, quiet);
     if (!identity) return false;
     next.recorded = std::move(*recorded);
     next.naming.generation = next.recorded.generation;
@@ -373,6 +385,7 @@ Task<std::expected<IdentitySteps::Settled, std::string>> IdentitySteps::settle(
   auto changing = change(decide, true);
   const auto changed = co_await std::move(changing);
   if (!changed) co_return std::unexpected(changed.error().why);
+  if (!identity && which.contradicted) which.contradicted();
   if (!identity) co_return std::unexpected(std::move(identity.error()));
   settled.identity = std::move(*identity);
   store_id_ = settled.store_id;

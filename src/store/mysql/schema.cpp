@@ -166,14 +166,12 @@ Problem why_unusable(const SchemaFound& found, bool may_change) {
         found.program);
   }
   if ((found.version < latest || found.is_cut_off) && !may_change) {
-    return fmt::format(
-        "it has schema version {}, and this program needs {}: start with --migrate to upgrade it",
-        found.version, latest);
+    return fmt::format("it has schema version {}, and this program needs {}: {} to upgrade it",
+                       found.version, latest, needs_migration);
   }
   if (!is_same && !may_change) {
-    return fmt::format(
-        "its functions are of an older program, idem {}: start with --migrate to upgrade them",
-        found.program);
+    return fmt::format("its functions are of an older program, idem {}: {} to upgrade them",
+                       found.program, needs_migration);
   }
   return std::nullopt;
 }

@@ -248,6 +248,14 @@ Task<std::expected<IdentitySteps::Settled, std::string>> IdentitySteps::settle(
     if (!possible) co_return std::unexpected(possible.error());
   }
   Settled settled{.identity = {}, .is_new = !there};
+  if (which.look && there) {
+    std::optional<RecordedIdentity> recorded = (*found)->identity.recorded;
+    const auto census = [&] { return present_generation(*recorded); };
+    auto identity = settle_identity(recorded, settings, census, which);
+    if (!identity) co_return std::unexpected(std::move(identity.error()));
+    remember((*found)->identity);
+    co_return Settled{std::move(*identity), *there, false};
+  }
   if (*found && (*found)->identity.is_complete && !(*found)->identity.is_changing) {
     std::optional<RecordedIdentity> recorded = (*found)->identity.recorded;
     bool is_asked = false;
@@ -265,10 +273,13 @@ Task<std::expected<IdentitySteps::Settled, std::string>> IdentitySteps::settle(
     }
   }
   std::expected<Identity, std::string> identity;
+  // A refusal may end within change(): it reaps, and asks again.
+  WhichStore quiet = which;
+  quiet.contradicted = nullptr;
   const auto decide = [&](StoreIdentity& next, const Holdings& holdings) {
     std::optional<RecordedIdentity> recorded;
     if (next.is_complete) recorded = next.recorded;
-    identity = settle_identity(recorded, settings, [&] { return holdings.census; }, which);
+    identity = settle_identity(recorded, settings, [&] { return holdings.census; }, quiet);
     if (!identity) return false;
     next.recorded = std::move(*recorded);
     next.naming.generation = next.recorded.generation;
@@ -279,6 +290,7 @@ Task<std::expected<IdentitySteps::Settled, std::string>> IdentitySteps::settle(
   auto changing = change(decide);
   const auto changed = co_await std::move(changing);
   if (!changed) co_return std::unexpected(changed.error().why);
+  if (!identity && which.contradicted) which.contradicted();
   if (!identity) co_return std::unexpected(std::move(identity.error()));
   settled.identity = std::move(*identity);
   co_return settled;

@@ -1,5 +1,6 @@
 #include "store/sqlite/check_file.hpp"
 
+#include "core/record/store_clock.hpp"
 #include "core/record/which_store.hpp"
 #include "store/sqlite/check_rows.hpp"
 #include "store/sqlite/identity.hpp"
@@ -131,10 +132,7 @@ std::string contradiction_in(sqlite3* db, const IdentitySettings& settings) {
   if (!copy) return std::string("its identity cannot be read: ") + sqlite3_errmsg(db);
   Meta meta(copy.get());
   if (const auto damage = meta.what_is_damaged()) return "is damaged: " + *damage;
-  if (number_of(db, "SELECT EXISTS (SELECT 1 FROM idem_slots)") == 0) return "";
-  const auto settled =
-      settle_identity(copy.get(), meta, settings, {.make = false, .look = true}, StoreTime{});
-  return settled ? "" : settled.error();
+  return contradiction(db, copy.get(), meta, settings, wall_time());
 }
 
 }  // namespace

@@ -1,8 +1,10 @@
 #include "store/sqlite/identity.hpp"
 
 #include "core/naming/identity_settling.hpp"
+#include "core/record/stored_record_codec.hpp"
 #include "core/record/which_store.hpp"
 #include "core/transitions/transitions.hpp"
+#include "store/sqlite/tolerant_rows.hpp"
 #include "store/sqlite/visit_records.hpp"
 
 #include <idem/fingerprint.hpp>
@@ -12,18 +14,36 @@
 namespace idem::sqlite {
 namespace {
 
+void add(GenerationCensus& census, const Record* record, StoreTime now) {
+  if (record != nullptr && !transitions::is_live(*record, now)) return;
+  census.empty = false;
+  if (record == nullptr) {
+    census.complete = false;
+  } else {
+    census.generations.insert(record->generation);
+  }
+}
+
 GenerationCensus take_census(sqlite3* db, StoreTime now) {
   GenerationCensus census;
   visit_records(db, [&](const Record* record) {
-    if (record != nullptr && !transitions::is_live(*record, now)) return true;
-    census.empty = false;
-    if (record == nullptr) {
-      census.complete = false;
-    } else {
-      census.generations.insert(record->generation);
-    }
+    add(census, record, now);
     return true;
   });
+  return census;
+}
+
+/// Of a file that may be damaged: what cannot be read counts as a record of any generation.
+GenerationCensus take_tolerant_census(sqlite3* db, StoreTime now) {
+  GenerationCensus census;
+  TolerantRows rows(db, records_sql);
+  while (rows.step()) {
+    RecordId id;
+    rows.bytes(0).copy(reinterpret_cast<char*>(id.bytes.data()), id.bytes.size());
+    const auto record = decode_record(id, rows.bytes(1));
+    add(census, record ? &*record : nullptr, now);
+  }
+  if (!rows.failure().empty()) add(census, nullptr, now);
   return census;
 }
 
@@ -80,6 +100,17 @@ std::expected<Identity, std::string> settle_identity(sqlite3* db, Meta& meta,
   auto identity = idem::settle_identity(*recorded, asked, census, which);
   if (identity && *recorded != before) write(db, meta, **recorded);
   return identity;
+}
+
+std::string contradiction(sqlite3* db, sqlite3* meta_db, Meta& meta, const IdentitySettings& asked,
+                          StoreTime now) {
+  auto recorded = read(meta_db, meta);
+  if (!recorded) return std::move(recorded.error());
+  if (!*recorded) return {};
+  const auto census = [&] { return take_tolerant_census(db, now); };
+  const auto identity =
+      idem::settle_identity(*recorded, asked, census, {.make = false, .look = true});
+  return identity ? std::string() : identity.error();
 }
 
 std::expected<OpenedStore, std::string> settle_store_id(Meta& meta, const WhichStore& which) {

@@ -17,6 +17,11 @@ std::expected<Identity, std::string> settle_identity(sqlite3* db, Meta& meta,
                                                      const IdentitySettings& asked,
                                                      const WhichStore& which, StoreTime now);
 
+/// Why a start at `now` with these settings would be refused; empty: it would not. Changes nothing.
+/// `db`: the file's records, which may be damaged; `meta_db`: a sound copy of its other tables.
+std::string contradiction(sqlite3* db, sqlite3* meta_db, Meta& meta, const IdentitySettings& asked,
+                          StoreTime now);
+
 /// The store's id, which the first start makes; an error, a sentence, if `which` does not allow it.
 /// Must come before settle_identity(), in the same transaction.
 std::expected<OpenedStore, std::string> settle_store_id(Meta& meta, const WhichStore& which);

@@ -5,9 +5,7 @@
 namespace idem::sqlite {
 
 void visit_records(sqlite3* db, const std::function<bool(const Record*)>& see) {
-  Statement rows(db,
-                 "SELECT substr(id, 1, 16), record FROM idem_running"
-                 " UNION ALL SELECT id, record FROM idem_slots");
+  Statement rows(db, records_sql);
   while (rows.step()) {
     RecordId id;
     rows.bytes(0).copy(reinterpret_cast<char*>(id.bytes.data()), id.bytes.size());

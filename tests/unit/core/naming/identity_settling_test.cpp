@@ -24,20 +24,14 @@ class IdentityLook : public testing::Test {
     return recorded;
   }
   /// Empty: a start would go on.
-  std::string look(const std::optional<RecordedIdentity>& there, const IdentitySettings& asked) {
+  std::string look(const std::optional<RecordedIdentity>& there, const IdentitySettings& asked,
+                   const GenerationCensus& census = {.empty = false, .generations = {1}}) {
     auto recorded = there;
     contradictions_ = 0;
     const WhichStore which{
         .make = false, .look = true, .contradicted = [this] { ++contradictions_; }};
-    const auto settled = settle_identity(
-        recorded, asked,
-        []() -> GenerationCensus {
-          ADD_FAILURE() << "a look reads no records";
-          return {};
-        },
-        which);
+    const auto settled = settle_identity(recorded, asked, [&] { return census; }, which);
     EXPECT_EQ(recorded, there) << "a look records nothing";
-    EXPECT_EQ(contradictions_, settled ? 0 : 1);
     return settled ? "" : settled.error();
   }
 
@@ -48,36 +42,45 @@ TEST_F(IdentityLook, T47_settings_that_would_hide_records_are_named_as_in_the_fi
   const auto there = made_by(settings("header:X-Tenant-Id"));
   EXPECT_EQ(look(there, settings("header:X-Tenant-Id")), "");
   EXPECT_TRUE(look(there, settings("jwt:sub")).starts_with("scope.from is 'header:X-Tenant-Id'"));
+  EXPECT_EQ(contradictions_, 1);
+  EXPECT_EQ(look(there, settings("jwt:sub"), {}), "") << "an empty store takes any";
   auto by_tenant = settings("header:X-Tenant-Id");
   by_tenant.key_scope = "tenant";
   EXPECT_TRUE(look(there, by_tenant).starts_with("key.scope is 'operation'"));
+  EXPECT_TRUE(look(made_by(settings("")), settings("jwt:sub")).contains("of services"));
 }
 
-TEST_F(IdentityLook, T47_a_secret_that_rotates_is_right_and_one_that_is_missing_is_not) {
+TEST_F(IdentityLook, T47_a_secret_rotates_from_its_first_day_to_its_last) {
+  const GenerationCensus old_ones{.empty = false, .generations = {1}};
+  const GenerationCensus new_ones{.empty = false, .generations = {2}};
+  auto there = made_by(settings("jwt:sub", {secret('a')}));
+  const auto both = settings("jwt:sub", {secret('b'), secret('a')});
+  const auto newer = settings("jwt:sub", {secret('b')});
+  EXPECT_EQ(look(there, both, old_ones), "");
+  EXPECT_NE(look(there, newer, old_ones), "");
+  EXPECT_EQ(contradictions_, 1);
+  EXPECT_NE(look(there, settings("jwt:sub"), old_ones), "");
+  ASSERT_TRUE(settle_identity(there, both, [&] { return old_ones; }));
+  EXPECT_NE(look(there, newer, old_ones), "") << "old records are left";
+  EXPECT_EQ(look(there, newer, new_ones), "") << "the old secret is needed no more";
+  EXPECT_EQ(look(there, newer, present_generation(*there)), "");
+  EXPECT_NE(look(there, settings("jwt:sub", {secret('a')}), present_generation(*there)), "");
+}
+
+// Its restart must be tried again until the gateways have rotated.
+TEST_F(IdentityLook, T47_a_worker_has_the_settings_of_the_store_and_waits_for_a_rotation) {
   const auto there = made_by(settings("jwt:sub", {secret('a')}));
-  EXPECT_EQ(look(there, settings("jwt:sub", {secret('b'), secret('a')})), "");
-  EXPECT_NE(look(there, settings("jwt:sub", {secret('b')})), "");
-  EXPECT_NE(look(there, settings("jwt:sub")), "");
-}
-
-TEST_F(IdentityLook, a_worker_has_the_settings_of_the_store) {
-  EXPECT_EQ(look(made_by(settings("jwt:sub")), settings("")), "");
-}
-
-// A worker that is restarted before the gateways of a rotation must be tried again.
-TEST_F(IdentityLook, T47_a_worker_that_waits_for_a_gateways_rotation_contradicts_nothing) {
-  auto recorded = made_by(settings("jwt:sub", {secret('a')}));
-  const auto before = recorded;
+  const auto rotated = settings("", {secret('b'), secret('a')});
+  EXPECT_EQ(look(there, settings("", {secret('a')})), "");
+  EXPECT_NE(look(there, rotated), "");
+  EXPECT_EQ(contradictions_, 0);
+  auto recorded = there;
   bool is_contradicted = false;
   const WhichStore worker{.make = false, .contradicted = [&] { is_contradicted = true; }};
-  const auto none = [] { return GenerationCensus{}; };
-  EXPECT_FALSE(settle_identity(recorded, settings("", {secret('b'), secret('a')}), none, worker));
+  const auto census = [] { return GenerationCensus{.empty = false, .generations = {1}}; };
+  EXPECT_FALSE(settle_identity(recorded, rotated, census, worker));
   EXPECT_FALSE(is_contradicted);
-  EXPECT_EQ(recorded, before);
-}
-
-TEST_F(IdentityLook, a_store_that_no_gateway_has_chosen_for_contradicts_nothing) {
-  EXPECT_EQ(look(made_by(settings("")), settings("jwt:sub")), "");
+  EXPECT_EQ(recorded, there);
 }
 
 }  // namespace
