@@ -192,12 +192,14 @@ TEST_F(DoctorCommand, the_machine_and_the_file_of_the_store_are_looked_at) {
       diagnose(config("http://" + provider_.address(),
                       "listen: 127.0.0.1:0\nstore_id: 00000000-0000-4000-8000-000000000000\n"));
   expect(pinned, "store", "problem", "and store_id wants", "the path of that store");
-  std::string id = diagnose(settings).of("store")["finding"].string;
+  const auto of_store = [&](const std::string& rest) {
+    return config("http://" + provider_.address(), "listen: 127.0.0.1:0\n" + rest);
+  };
+  std::string id = diagnose(of_store("")).of("store")["finding"].string;
   id = id.substr(id.find(" is store ") + 10, 36);
   std::ranges::transform(id, id.begin(), [](unsigned char c) { return std::toupper(c); });
-  expect(diagnose(config("http://" + provider_.address(),
-                         "listen: 127.0.0.1:0\nstore_id: " + id + "\n")),
-         "store", "ok", " is store ");
+  expect(diagnose(of_store("store_id: " + id + "\n")), "store", "ok", " is store ");
+  of_store("");
   ASSERT_EQ(gateway.terminate(), 0);
   std::ofstream(file("idem.db")) << std::string(4'096, 'x');
   expect(diagnose(settings), "store", "problem", "is not a database", "idem store restore");

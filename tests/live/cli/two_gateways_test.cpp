@@ -158,7 +158,7 @@ TEST_P(TwoGateways, S02_a_node_with_other_routes_or_settings_is_refused) {
                  .store_url = store_.url(),
                  .flags = {"--key-scope", "tenant"}});
   EXPECT_FALSE(other.running());
-  EXPECT_NE(other.process().output().find("key_scope"), std::string::npos)
+  EXPECT_NE(other.process().output().find("key.scope is 'operation'"), std::string::npos)
       << other.process().output();
   EXPECT_TRUE(ask_second(charge("k")).get("Idempotent-Replayed"));
 }
