@@ -126,9 +126,11 @@ std::string json_members(std::span<const Setting> table, std::string_view prefix
       value = json_value(setting);
     } else if (name != last) {
       value = json_members(table, setting.path.substr(0, prefix.size() + name.size() + 1));
-      if (!value.empty()) value = "{" + value + "}";
+      if (!value.empty()) value.insert(0, 1, '{').push_back('}');
     }
-    if (!value.empty()) out += (out.empty() ? "" : ",") + json(name) + ":" + value;
+    if (!value.empty()) {
+      out.append(out.empty() ? "" : ",").append(json(name)).append(":").append(value);
+    }
     last = name;
   }
   return out;
