@@ -152,8 +152,10 @@ void compare_items(std::vector<SettingChange>& to, const std::string& list,
     if (std::ranges::find(names_before, name) != names_before.end()) {
       kept_after.push_back(name);
     } else {
+      std::string path = list;
+      path.append(".").append(name);
       to.push_back(
-          {list + "." + name, "", "given", !is_live, std::string(is_live ? may_be_refused : "")});
+          {std::move(path), "", "given", !is_live, std::string(is_live ? may_be_refused : "")});
     }
   }
   if (is_live && kept_before != kept_after) {
