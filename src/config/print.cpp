@@ -54,33 +54,43 @@ bool has_setting(std::string_view lines) {
   return false;
 }
 
-/// The table as a tree: all parts of a path but the last are sections.
-std::string section(std::span<const Setting> table, std::string_view prefix, std::size_t indent,
-                    Unset unset) {
-  std::string out;
+/// The table as a tree: all parts of a path but the last are sections. Calls `leaf` with a
+/// setting's last part, and `inner` once for each section, with its part and the prefix of what is
+/// in it.
+template <class Leaf, class Inner>
+void walk(std::span<const Setting> table, std::string_view prefix, Leaf leaf, Inner inner) {
   std::string_view last;
   for (const auto& setting : table) {
     if (!setting.path.starts_with(prefix)) continue;
     const auto rest = setting.path.substr(prefix.size());
     const auto name = rest.substr(0, rest.find('.'));
     if (name == rest) {
-      const auto value = value_of(setting);
-      if (!value.empty()) {
-        out += std::string(indent, ' ') + std::string(name) + ": " + value + '\n';
-      } else if (unset == Unset::shown && setting.shape.kind != Shape::Kind::maps) {
-        out += std::string(indent, ' ') + "# " + std::string(setting.path) + " is not set\n";
-      }
+      leaf(name, setting);
     } else if (name != last) {
-      const auto inner = section(table, setting.path.substr(0, prefix.size() + name.size() + 1),
-                                 indent + 2, unset);
-      // A section with comments only would be a map without a value.
-      const bool is_set = !inner.empty() && has_setting(inner);
-      if (!inner.empty()) {
-        out += std::string(indent, ' ') + (is_set ? "" : "# ") + std::string(name) + ":\n" + inner;
-      }
+      inner(name, setting.path.substr(0, prefix.size() + name.size() + 1));
     }
     last = name;
   }
+}
+
+std::string section(std::span<const Setting> table, std::string_view prefix, std::size_t indent,
+                    Unset unset) {
+  std::string out;
+  const std::string begin(indent, ' ');
+  const auto leaf = [&](std::string_view name, const Setting& setting) {
+    const auto value = value_of(setting);
+    if (!value.empty()) {
+      out += begin + std::string(name) + ": " + value + '\n';
+    } else if (unset == Unset::shown && setting.shape.kind != Shape::Kind::maps) {
+      out += begin + "# " + std::string(setting.path) + " is not set\n";
+    }
+  };
+  walk(table, prefix, leaf, [&](std::string_view name, std::string_view inner_prefix) {
+    const auto inner = section(table, inner_prefix, indent + 2, unset);
+    if (inner.empty()) return;
+    // A section with comments only would be a map without a value.
+    out += begin + (has_setting(inner) ? "" : "# ") + std::string(name) + ":\n" + inner;
+  });
   return out;
 }
 
@@ -116,23 +126,17 @@ std::string json_value(const Setting& setting) {
 
 std::string json_members(std::span<const Setting> table, std::string_view prefix) {
   std::string out;
-  std::string_view last;
-  for (const auto& setting : table) {
-    if (!setting.path.starts_with(prefix)) continue;
-    const auto rest = setting.path.substr(prefix.size());
-    const auto name = rest.substr(0, rest.find('.'));
-    std::string value;
-    if (name == rest) {
-      value = json_value(setting);
-    } else if (name != last) {
-      value = json_members(table, setting.path.substr(0, prefix.size() + name.size() + 1));
-      if (!value.empty()) value.insert(0, 1, '{').push_back('}');
-    }
-    if (!value.empty()) {
-      out.append(out.empty() ? "" : ",").append(json(name)).append(":").append(value);
-    }
-    last = name;
-  }
+  const auto add = [&](std::string_view name, const std::string& value) {
+    if (value.empty()) return;
+    out.append(out.empty() ? "" : ",").append(json(name)).append(":").append(value);
+  };
+  const auto leaf = [&](std::string_view name, const Setting& setting) {
+    add(name, json_value(setting));
+  };
+  walk(table, prefix, leaf, [&](std::string_view name, std::string_view inner_prefix) {
+    const auto inner = json_members(table, inner_prefix);
+    if (!inner.empty()) add(name, "{" + inner + "}");
+  });
   return out;
 }
 
@@ -195,25 +199,21 @@ std::string object(std::span<const Setting> table, std::string_view prefix,
                    const ItemSchemas& of_maps) {
   std::string properties;
   std::string required;
-  std::string_view last;
-  const auto property = [&](std::string_view name, const std::string& members) {
+  const auto add = [&](std::string_view name, bool is_required, const std::string& members) {
     properties += (properties.empty() ? "" : ",") + json(name) + ":{" + members + "}";
+    if (is_required) required += (required.empty() ? "" : ",") + json(name);
   };
-  for (const auto& setting : table) {
-    if (!setting.path.starts_with(prefix)) continue;
-    const auto rest = setting.path.substr(prefix.size());
-    const auto name = rest.substr(0, rest.find('.'));
-    if (name == rest) {
-      property(name, "\"description\":" + json(setting.help) + "," + default_of(setting) +
-                         schema_of(setting.shape, item_of(setting.path, of_maps)));
-    } else if (name != last) {
-      property(name,
-               object(table, setting.path.substr(0, prefix.size() + name.size() + 1), of_maps));
-    }
-    const bool is_listed = required.find(json(name)) != std::string::npos;
-    if (setting.required && !is_listed) required += (required.empty() ? "" : ",") + json(name);
-    last = name;
-  }
+  const auto leaf = [&](std::string_view name, const Setting& setting) {
+    add(name, setting.required,
+        "\"description\":" + json(setting.help) + "," + default_of(setting) +
+            schema_of(setting.shape, item_of(setting.path, of_maps)));
+  };
+  walk(table, prefix, leaf, [&](std::string_view name, std::string_view inner_prefix) {
+    const bool is_required = std::ranges::any_of(table, [&](const Setting& setting) {
+      return setting.required && setting.path.starts_with(inner_prefix);
+    });
+    add(name, is_required, object(table, inner_prefix, of_maps));
+  });
   std::string out =
       R"("type":"object","additionalProperties":false,"properties":{)" + properties + "}";
   if (!required.empty()) out += ",\"required\":[" + required + "]";
