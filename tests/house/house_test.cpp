@@ -95,7 +95,7 @@ const std::map<std::string, std::vector<std::string>> allowed{
     {"src/cli/pages", {"idem/", "cli/pages/", "cli/settings/", "CLI/", "fmt/"}},
     {"src/cli/settings",
      {"idem/", "core/", "http/", "gateway/", "webhook/", "config/", "store/known_kinds.hpp",
-      "store/migration.hpp", "tracing/settings.hpp", "admin/login/",
+      "store/migration.hpp", "store/store_file.hpp", "tracing/settings.hpp", "admin/login/",
       "admin/audit/noted_setting.hpp", "admin/setting_change.hpp", "cli/settings/", "cli/terminal/",
       "cli/commands.hpp", "CLI/"}},
     {"src/cli/reconcile",

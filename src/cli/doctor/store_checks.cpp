@@ -65,14 +65,9 @@ Findings look_at_file(const StoreFileKind& kind, const std::string& path,
                                                "restore makes a store of a backup"));
     return found;
   }
-  if (!wanted_id.empty() && wanted_id != report->store_id) {
+  if (const auto why = why_file_refuses(*report, path, wanted_id)) {
     found.push_back(Finding::problem(
-        check,
-        fmt::format("{} is the store {}, and store_id wants {}", path, report->store_id, wanted_id),
-        "write the path of that store"));
-  } else if (!report->contradiction.empty()) {
-    found.push_back(Finding::problem(check, path + ": " + report->contradiction,
-                                     "do what the sentence says; a start refuses these settings"));
+        check, *why, "do what the sentence says; a start refuses the store with these settings"));
   } else {
     found.push_back(Finding::ok(
         check, fmt::format("{} is store {}, {} bytes", path, report->store_id, report->bytes)));

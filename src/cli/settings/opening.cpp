@@ -42,6 +42,17 @@ IdentitySettings identity_settings(const GatewayOptions& options) {
           .secrets = options.secrets};
 }
 
+std::optional<std::string> why_file_refuses(const StoreFileReport& report, const std::string& path,
+                                            const std::string& wanted_id) {
+  const bool is_readable = !report.store_id.empty();
+  if (is_readable && !wanted_id.empty() && wanted_id != report.store_id) {
+    return path + " is the store " + report.store_id + ", and store_id wants " + wanted_id +
+           ": write the path of that store";
+  }
+  if (report.contradiction.empty()) return std::nullopt;
+  return path + ": " + report.contradiction;
+}
+
 std::optional<std::string> why_store_refuses(const GatewayOptions& options, bool asks_server) {
   const KnownKind* const kind = known_kind_of(options.store);
   const IdentitySettings identity = identity_settings(options);
@@ -49,13 +60,7 @@ std::optional<std::string> why_store_refuses(const GatewayOptions& options, bool
     const auto report =
         kind->linked->file->look(options.store.substr(kind->schemes.front().size()), identity);
     if (!report) return std::nullopt;
-    const bool is_readable = !report->store_id.empty();
-    if (is_readable && !options.store_id.empty() && options.store_id != report->store_id) {
-      return options.store + " is the store " + report->store_id + ", and store_id wants " +
-             options.store_id + ": write the path of that store";
-    }
-    if (report->contradiction.empty()) return std::nullopt;
-    return options.store + ": " + report->contradiction;
+    return why_file_refuses(*report, options.store, options.store_id);
   }
   if (!asks_server || options.store == "memory:") return std::nullopt;
   const auto store = open_store(options.store, identity,

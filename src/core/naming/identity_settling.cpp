@@ -15,12 +15,12 @@ Problem other_setting(std::string_view name, const std::string& recorded,
   if (recorded == asked) return std::nullopt;
   if (recorded.empty()) {
     return "its records are of services without a " + std::string(name) + ", and '" + asked +
-           "' is configured now: retries would not find their records and would run again; begin "
-           "with an empty store";
+           "' is configured now: retries would not find their records and would run again; give "
+           "the gateway a store of its own";
   }
   return std::string(name) + " is '" + recorded + "' since the first start, and '" + asked +
          "' is configured now: retries would not find their records and would run again; write '" +
-         recorded + "', or begin with an empty store";
+         recorded + "' again";
 }
 
 std::string missing_secret(const std::string& id, bool configured) {

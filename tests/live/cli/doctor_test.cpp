@@ -191,7 +191,7 @@ TEST_F(DoctorCommand, the_machine_and_the_file_of_the_store_are_looked_at) {
   const auto pinned =
       diagnose(config("http://" + provider_.address(),
                       "listen: 127.0.0.1:0\nstore_id: 00000000-0000-4000-8000-000000000000\n"));
-  expect(pinned, "store", "problem", "and store_id wants", "the path of that store");
+  expect(pinned, "store", "problem", "and store_id wants", "do what the sentence says");
   const auto of_store = [&](const std::string& rest) {
     return config("http://" + provider_.address(), "listen: 127.0.0.1:0\n" + rest);
   };
