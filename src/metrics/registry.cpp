@@ -375,6 +375,9 @@ std::string Registry::exposition(const Gauges& gauges, Format format) {
   text.single("idem_refused_connections_total", "counter",
               "api.idempotency.connections.refused: closed at accept, over a limit.",
               gauges.refused_connections);
+  text.single("idem_waiting_requests", "gauge",
+              "api.idempotency.requests.waiting: requests that wait for an attempt under way.",
+              gauges.waiting_requests);
   text.single("idem_unsettled_attempts", "gauge",
               "api.idempotency.unsettled: attempts whose outcome is not stored yet.",
               gauges.unsettled_attempts);

@@ -2,6 +2,24 @@
 
 namespace idem::test {
 
+double metric_at(const std::string& admin, const std::string& sample) {
+  const auto answer =
+      send_once(admin, {.method = "GET", .target = "/metrics", .fields = {{"Host", admin}}});
+  EXPECT_EQ(answer.status, 200);
+  const auto at = ("\n" + answer.body).find("\n" + sample + " ");
+  if (at == std::string::npos) return -1;
+  return std::strtod(answer.body.c_str() + at + sample.size() + 1, nullptr);
+}
+
+void until_waiting(const std::string& admin, int count) {
+  const auto until = std::chrono::steady_clock::now() + patience;
+  double waiting = -1;
+  do {
+    waiting = metric_at(admin, "idem_waiting_requests");
+  } while (waiting != count && std::chrono::steady_clock::now() < until);
+  EXPECT_EQ(waiting, count);
+}
+
 Ran run_program(const std::filesystem::path& program, std::vector<std::string> arguments,
                 std::vector<std::string> environment) {
   Process process({.program = program,

@@ -11,6 +11,14 @@
 
 namespace idem::test {
 
+/// The value of a sample such as `idem_release_total{basis="proven"}` at this operator's address;
+/// -1 without one.
+double metric_at(const std::string& admin, const std::string& sample);
+
+/// Comes back once so many requests wait there for an attempt under way. No answer to a later
+/// request would say so: a store's replies may overtake each other.
+void until_waiting(const std::string& admin, int count);
+
 /// A gateway with its operator.
 class Operated : public Live {
  protected:
@@ -47,14 +55,7 @@ class Operated : public Live {
     return page["keys"].items.size() == 1 ? page["keys"].items[0] : Json{};
   }
 
-  /// The value of a sample such as `idem_release_total{basis="proven"}`; -1 without one.
-  double metric(const std::string& sample) {
-    const auto answer = get("/metrics");
-    EXPECT_EQ(answer.status, 200);
-    const auto at = ("\n" + answer.body).find("\n" + sample + " ");
-    if (at == std::string::npos) return -1;
-    return std::strtod(answer.body.c_str() + at + sample.size() + 1, nullptr);
-  }
+  double metric(const std::string& sample) { return metric_at(gateway_->admin(), sample); }
   /// The same once it is at least `least`, or as it is after `patience`: a gateway counts behind
   /// the commit that others already see.
   double metric_from(const std::string& sample, double least) {

@@ -269,6 +269,7 @@ class GatewayProcess {
     return {.census = {},
             .open_connections = gateway_server_->open_connections(),
             .refused_connections = gateway_server_->refused_connections(),
+            .waiting_requests = shared_->waiters->waiting(),
             .unsettled_attempts = shared_->unsettled.load(),
             .store_answers = store.answers,
             .store_calls_refused = store.refused_at_once,

@@ -34,6 +34,8 @@ class Waiters final : public Watcher, public std::enable_shared_from_this<Waiter
 
   void changed(const RecordId& id) noexcept override;
   std::vector<RecordId> awaited() override;
+  /// How many wait now.
+  std::size_t waiting() const noexcept { return taken_.load(); }
 
  private:
   friend class Waiter;

@@ -4,11 +4,10 @@
 #include <cstdlib>
 #include <deque>
 
+#include "support/admin.hpp"
 #include "support/bulk.hpp"
-#include "support/live.hpp"
 
-/// Duplicates that wait (protocol.md §7). One loop, so that a request that was sent before another
-/// is also met before it.
+/// Duplicates that wait (protocol.md §7).
 namespace idem::test {
 namespace {
 
@@ -27,17 +26,18 @@ class Waiting : public Live {
     EXPECT_TRUE(provider_->wait_held("h", 1));
     return first;
   }
-  /// Sends so many duplicates, and comes back once they wait.
-  std::deque<Connection> park(std::string_view key, std::size_t count) {
+  /// Sends so many duplicates, and comes back once they wait. The first ones: nothing waits yet.
+  std::deque<Connection> park(std::string_view key, int count) {
     std::deque<Connection> waiters;
-    for (std::size_t i = 0; i < count; ++i) {
+    for (int i = 0; i < count; ++i) {
       waiters.emplace_back(gateway_->address());
       EXPECT_TRUE(waiters.back().send(charge(key)));
     }
-    still_runs(key);
+    until_waiting(count);
     return waiters;
   }
-  /// Says that those sent before have been met too, because this one has.
+  void until_waiting(int count) { test::until_waiting(gateway_->admin(), count); }
+  /// On one loop: what was sent before has been met, because this one has.
   void still_runs(std::string_view key) {
     EXPECT_TRUE(is_problem(ask(with(charge(key), "Prefer", "wait=0")), 409, "in_progress"));
   }
@@ -149,7 +149,7 @@ TEST_F(Waiting, S07_a_client_that_sends_no_more_is_not_kept_waiting) {
   waiters[0].socket().half_close();
   EXPECT_TRUE(is_problem(waiters[0].read_response(), 409, "in_progress"));
   waiters[1].socket().reset();
-  still_runs("k");
+  until_waiting(0);
   provider_->release("h");
   EXPECT_EQ(first.read_response().status, 201);
 }
@@ -170,7 +170,7 @@ TEST_F(Waiting, S07_their_bodies_are_not_kept) {
     waiters.emplace_back(gateway_->address());
     waiters.back().send(large);
   }
-  EXPECT_TRUE(is_problem(ask(with(large, "Prefer", "wait=0")), 409, "in_progress"));
+  until_waiting(5);
   EXPECT_EQ(kept(), of_the_first);
   provider_->release("h");
   const auto answer = first.read_response();
@@ -233,7 +233,7 @@ TEST_F(WaitingByPreference, S07_prefer_wait_is_honoured_in_mode_conflict) {
   }
   waiters.emplace_back(gateway_->address());
   waiters.back().send(with(with(charge("k"), "Prefer", "handling=lenient"), "prefer", "wait=200"));
-  still_runs("k");
+  until_waiting(4);
   provider_->release("h");
   const auto answer = first.read_response();
   for (auto& waiter : waiters) {
@@ -270,9 +270,10 @@ TEST_F(FewPlaces, V12_a_scope_may_wait_on_a_quarter_and_a_place_is_free_once_its
   EXPECT_TRUE(is_problem(ask(charge("k")), 409, "in_progress")) << "no place is left";
   EXPECT_EQ(ask(charge("another")).status, 201) << "others must not suffer";
   waiters.pop_front();
+  until_waiting(3);
   Connection late(gateway_->address());
   late.send(charge("k"));
-  still_runs("k");
+  until_waiting(4);
   provider_->release("h");
   const auto answer = first.read_response();
   EXPECT_TRUE(replays(answer, late.read_response()));
