@@ -58,14 +58,15 @@ struct Shared {
 Findings run_all(std::vector<Probe> probes, bool& left_behind) {
   const auto shared = std::make_shared<Shared>();
   shared->found.resize(probes.size());
+  std::vector<std::thread> threads;
   for (std::size_t i = 0; i < probes.size(); ++i) {
-    std::thread([shared, i, run = probes[i].run] {
+    threads.emplace_back([shared, i, run = probes[i].run] {
       Findings found = run();
       const std::lock_guard lock(shared->mutex);
       shared->found[i] = std::move(found);
       ++shared->ended;
       shared->changed.notify_one();
-    }).detach();
+    });
   }
   std::unique_lock lock(shared->mutex);
   left_behind =
@@ -76,6 +77,12 @@ Findings run_all(std::vector<Probe> probes, bool& left_behind) {
         Finding::problem(probes[i].check, fmt::format("no answer within {} s", probes_take.count()),
                          "look at the network, the resolver and the service")});
     std::ranges::move(found, std::back_inserter(all));
+    if (!shared->found[i]) threads[i].detach();
+  }
+  lock.unlock();
+  // The process does not end beside a thread that still gives back what its libraries keep for it.
+  for (std::thread& one : threads) {
+    if (one.joinable()) one.join();
   }
   return all;
 }

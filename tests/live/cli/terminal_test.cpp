@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <regex>
+
 #include "support/admin.hpp"
 #include "support/scripted_upstream.hpp"
 
@@ -46,7 +48,10 @@ TEST_F(TerminalOutput, a_table_is_as_wide_as_the_terminal_and_a_ref_is_whole) {
   EXPECT_NE(narrow.output().find("SCOPE      " + long_tenant), std::string::npos) << "whole";
   auto unsized = on(0, "keys list", {"NO_COLOR=1", "COLUMNS=60"});
   ASSERT_EQ(unsized.exit_code(), 0);
-  EXPECT_EQ(unsized.output(), narrow.output()) << "the variable, where the terminal says nothing";
+  const std::regex age("AGE +[0-9]+s");
+  EXPECT_EQ(std::regex_replace(unsized.output(), age, "AGE"),
+            std::regex_replace(narrow.output(), age, "AGE"))
+      << "the variable, where the terminal says nothing";
   const auto pipe = piped("keys list");
   EXPECT_NE(pipe.output.find(long_tenant), std::string::npos) << pipe.output;
   EXPECT_EQ(pipe.output.find('\x1b'), std::string::npos) << pipe.output;
