@@ -2,6 +2,7 @@
 
 #include "admin/approvals_api.hpp"
 #include "admin/audit_api.hpp"
+#include "admin/console/console.hpp"
 #include "admin/explain.hpp"
 #include "admin/host.hpp"
 #include "admin/jobs_api.hpp"
@@ -10,6 +11,7 @@
 #include "admin/outbox.hpp"
 #include "admin/rekey.hpp"
 #include "admin/replies.hpp"
+#include "admin/session_api.hpp"
 #include "admin/settings_api.hpp"
 #include "admin/shadow.hpp"
 #include "admin/shred.hpp"
@@ -45,6 +47,7 @@ class Admin final : public http::Service {
         outbox_(parts_, offload_, approvals_),
         tokens_(parts_, offload_),
         settings_(parts_, offload_),
+        session_(parts_),
         audit_(parts_),
         jobs_(parts_, shard_, offload_, approvals_) {
     approvals_.decide_by([this](const ApprovalRequest& request, const OrderBody& order) {
@@ -60,6 +63,11 @@ class Admin final : public http::Service {
           to_answer({.code = ProblemCode::bad_request,
                      .detail = "The Host is neither loopback nor one of --admin-host."});
       co_await client.answer(foreign);
+      co_return;
+    }
+    // Anybody may link to the console: its files have nothing of the store.
+    if (const auto file = console_answer(head.method, head.origin_form)) {
+      co_await client.answer(*file);
       co_return;
     }
     if (is_from_elsewhere(head)) {
@@ -82,6 +90,11 @@ class Admin final : public http::Service {
     const std::string path(target.substr(0, target.find('?')));
     const auto found = find_endpoint(head.method, path);
     const bool is_probe = found && found->endpoint != nullptr && found->endpoint->is_probe;
+    if (found && found->endpoint != nullptr && found->endpoint->is_open) {
+      auto beginning = session_.begin(client);
+      auto answer = co_await beginning;
+      co_return answer;
+    }
     Caller caller;
     if (!is_probe || !parts_.login.may_probe(client)) {
       auto logged_in = parts_.login.caller_of(client);
@@ -118,6 +131,10 @@ class Admin final : public http::Service {
     }
     if (path.starts_with("/v1/tokens")) {
       auto answer = co_await tokens_.answer_to(client, caller);
+      co_return answer;
+    }
+    if (path.starts_with("/v1/session")) {
+      auto answer = co_await session_.answer_to(client, caller);
       co_return answer;
     }
     if (path.starts_with("/v1/settings")) {
@@ -222,6 +239,7 @@ class Admin final : public http::Service {
   OutboxApi outbox_;  ///< Holds only references: offloaded work may still use it at the end.
   TokensApi tokens_;
   SettingsApi settings_;
+  SessionApi session_;
   AuditApi audit_;
   std::optional<RekeyRun> rekey_run_;
   JobsApi jobs_;

@@ -26,11 +26,19 @@ bool is_loopback_v4(std::string_view name) {
   return false;
 }
 
+bool is_origin_of(std::string_view origin, std::string_view host) {
+  for (const std::string_view scheme : {"http://", "https://"}) {
+    if (origin.starts_with(scheme)) return http::same_name(origin.substr(scheme.size()), host);
+  }
+  return false;
+}
+
 }  // namespace
 
 bool is_from_elsewhere(const http::RequestHead& head) noexcept {
-  return std::ranges::any_of(head.fields, [](const http::FieldView& field) {
-    if (http::same_name(field.name, "Origin")) return true;
+  return std::ranges::any_of(head.fields, [&](const http::FieldView& field) {
+    // A browser sends it with each request of the console's that decides.
+    if (http::same_name(field.name, "Origin")) return !is_origin_of(field.value, head.host);
     return http::same_name(field.name, "Sec-Fetch-Site") && field.value != "none" &&
            field.value != "same-origin";
   });

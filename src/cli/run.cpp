@@ -3,6 +3,7 @@
 #include "cli/commands/audit_command.hpp"
 #include "cli/commands/completion_command.hpp"
 #include "cli/commands/config_command.hpp"
+#include "cli/commands/console_command.hpp"
 #include "cli/commands/core_dumps.hpp"
 #include "cli/commands/explain_command.hpp"
 #include "cli/commands/init_command.hpp"
@@ -92,6 +93,7 @@ int run_command(int argc, char** argv) {
   ReconcileCommand reconcile(app);
   const MigrateCommand migrate(app);
   StatusCommand status(app);
+  ConsoleCommand console(app);
   ExplainCommand explain(app);
   ShadowCommand shadow(app);
   AdminCommand admin(app);
@@ -110,8 +112,8 @@ int run_command(int argc, char** argv) {
   }
   if (version_command->parsed()) return version(version_json);
   for (const OperatorCommand* const one : std::initializer_list<const OperatorCommand*>{
-           &keys, &outbox, &dlq, &jobs, &approvals, &reconcile, &status, &admin, &explain, &shadow,
-           &audit, &store}) {
+           &keys, &outbox, &dlq, &jobs, &approvals, &reconcile, &status, &console, &admin, &explain,
+           &shadow, &audit, &store}) {
     if (one->parsed()) one->warn_of_variables();
   }
   if (keys.parsed()) return keys.run();
@@ -122,6 +124,7 @@ int run_command(int argc, char** argv) {
   if (reconcile.parsed()) return reconcile.run();
   if (migrate.parsed()) return migrate.run();
   if (status.parsed()) return status.run();
+  if (console.parsed()) return console.run();
   if (explain.parsed()) return explain.run();
   if (shadow.parsed()) return shadow.run();
   if (admin.parsed()) return admin.run();

@@ -198,6 +198,7 @@ const std::map<std::string, std::string> needed{
     {"approvals reject", "0123 --reason r"},
     {"reconcile", "EXPORT --by operation"},
     {"status", ""},
+    {"console", ""},
     {"explain", "/charges"},
     {"shadow report", ""},
     {"admin token", "ada --role viewer"},

@@ -77,6 +77,7 @@ const std::map<std::string, std::vector<std::string>> allowed{
     {"src/workers", {"idem/", "core/", "metrics/", "workers/", "fmt/"}},
     {"src/admin", {"idem/", "core/", "loop/", "http/", "json/", "metrics/", "admin/"}},
     {"src/admin/login", {"idem/", "core/", "http/", "admin/login/"}},
+    {"src/admin/console", {"idem/", "core/", "admin/replies.hpp", "admin/console/"}},
     {"src/admin/audit", {"idem/", "core/", "json/", "loop/", "admin/audit/"}},
     {"src/admin/approvals",
      {"idem/", "json/", "admin/login/approval_settings.hpp", "admin/approvals/"}},

@@ -17,6 +17,7 @@ struct Endpoint {
   bool is_probe = false;  ///< /livez, /readyz or /metrics: LoginSettings::probes decides.
   /// The decision that it makes, as the audit names it; empty: it makes none.
   std::string_view decides{};
+  bool is_open = false;  ///< Without a login: it makes one.
 };
 
 /// All of them. Rows of one path are neighbours, and a literal segment comes before a braced one.

@@ -55,6 +55,14 @@ bool has_prefix(std::string_view name) {
          std::ranges::any_of(prefixes, [&](auto prefix) { return name.starts_with(prefix); });
 }
 
+/// The id of the console's session that the request's cookie names.
+std::optional<std::string> session_id_of(const ServerStream& client) {
+  const auto field = only_field(client, "Cookie");
+  if (!field || !*field) return std::nullopt;
+  const auto id = cookie_in(**field, cookie_name_at(client.head().host));
+  return id ? std::optional<std::string>(*id) : std::nullopt;
+}
+
 std::string how_to_log_in(const LoginSettings& settings, bool is_near) {
   std::string ways;
   const auto add = [&](std::string_view way) {
@@ -194,15 +202,83 @@ std::expected<Caller, WireAnswer> Login::caller_of(const ServerStream& client) {
     if (!caller) return refused(caller.error());
     return *caller;
   }
+  const Session* const session = session_of(client);
+  if (session != nullptr) return by_session(client, *session);
   // A proxy's own certificate names no user.
   if (settings_.reads_certificates && client.peer_holder() && !is_proxy) {
     return with_role(client, {*client.peer_holder(), {*client.peer_holder()}}, "certificate");
+  }
+  if (session_id_of(client)) {
+    constexpr bool is_a_question = true;  // An hour without a click is no attack.
+    return std::unexpected(refuse(client, ProblemCode::login_required,
+                                  "The session is over: log in again.", is_a_question));
   }
   std::string ways = how_to_log_in(settings_, is_local(client));
   // A command on this machine asks so for the file of the token.
   return std::unexpected(refuse(client, ProblemCode::login_required,
                                 "The admin API needs a login: " + std::move(ways) + ".",
                                 own_token_ && is_local(client)));
+}
+
+const Session* Login::session_of(const ServerStream& client) {
+  const auto id = session_id_of(client);
+  const Session* const session = id ? sessions_.find(*id, MonotonicClock::now()) : nullptr;
+  if (session == nullptr) return nullptr;
+  // Who revokes a token ends its sessions.
+  if (still_has(session->caller)) return session;
+  sessions_.end(*id);
+  return nullptr;
+}
+
+std::expected<Caller, WireAnswer> Login::by_session(const ServerStream& client,
+                                                    const Session& session) {
+  const auto& method = client.head().method;
+  if (method == "GET" || method == "HEAD") return session.caller;
+  const auto repeated = only_field(client, "Idem-Csrf");
+  const bool is_its_own = repeated && *repeated && sha256(**repeated) == sha256(session.csrf);
+  if (is_its_own) return session.caller;
+  return std::unexpected(
+      to_answer({.code = ProblemCode::bad_request,
+                 .detail = "Idem-Csrf is missing or is not the session's: load the page again.",
+                 .status = 403}));
+}
+
+std::expected<Login::Begun, WireAnswer> Login::begin_session(std::string_view host,
+                                                             const std::string& token,
+                                                             const std::string& code) {
+  const MonotonicTime now = MonotonicClock::now();
+  const auto refused = [&](const std::string& detail) {
+    log_refusal(LogLevel::warning, kind_of(ProblemCode::login_required).name, "/v1/session",
+                detail);
+    return std::unexpected(to_answer({.code = ProblemCode::login_required, .detail = detail}));
+  };
+  std::expected<Caller, std::string> caller;
+  if (token.empty()) {
+    auto redeemed = sessions_.redeem(code, now);
+    if (!redeemed || !still_has(*redeemed)) {
+      return refused("The code is not known, was used, or is older than two minutes.");
+    }
+    caller = std::move(*redeemed);
+  } else {
+    caller = by_token(sha256(token));
+    if (!caller) return refused(caller.error());
+  }
+  log_(LogLevel::info, "console_login",
+       {{"operator", caller->name},
+        {"role", std::string(name_of(caller->role))},
+        {"by", token.empty() ? "code" : "token"}});
+  const std::string id = sessions_.begin(std::move(*caller), now);
+  return Begun{*sessions_.find(id, now), session_cookie(cookie_name_at(host), id)};
+}
+
+std::string Login::end_session(const ServerStream& client) {
+  if (const auto id = session_id_of(client)) sessions_.end(*id);
+  return session_cookie(cookie_name_at(client.head().host), {});
+}
+
+std::optional<std::string> Login::make_code(const Caller& caller) {
+  if (!caller.token) return std::nullopt;
+  return sessions_.make_code(caller, MonotonicClock::now());
 }
 
 bool Login::still_has(const Caller& caller) {

@@ -1,6 +1,7 @@
 #pragma once
 
 #include "admin/login/login_settings.hpp"
+#include "admin/login/sessions.hpp"
 #include "admin/login/tokens.hpp"
 #include "core/exchange/problem.hpp"
 #include "http/server_stream.hpp"
@@ -21,12 +22,32 @@ class Login {
   static std::expected<Login, std::string> open(LoginSettings settings, LogSink log);
 
   /// Who sent this request, or why nobody with a role did: 401 `login_required` or 403
-  /// `role_missing`. A trusted proxy's name counts before a token, and a token before a
-  /// certificate; a wrong token is refused even with a good certificate.
+  /// `role_missing`. A trusted proxy's name counts before a token, a token before the session of a
+  /// browser, and that before a certificate; a wrong token is refused even with a good certificate.
+  /// A request in a session that is no GET or HEAD needs the session's `Idem-Csrf`: 403.
   std::expected<Caller, WireAnswer> caller_of(const http::ServerStream& client);
   /// Whether the token of an earlier caller_of() is still good for the same name and role. Ask
   /// behind each wait for a client: a slow body may outlast a revocation.
   bool still_has(const Caller& caller);
+  /// The session that the request's cookie names; null: there is none, or it is over. Valid until
+  /// the next call.
+  const Session* session_of(const http::ServerStream& client);
+  /// A session that has begun, and the Set-Cookie by which the browser keeps it.
+  struct Begun {
+    Session session;
+    std::string cookie;
+  };
+  /// Begins a session by a token, or by a code of make_code() where the token is empty; the cookie
+  /// is that of this Host. The error is 401.
+  std::expected<Begun, WireAnswer> begin_session(std::string_view host, const std::string& token,
+                                                 const std::string& code);
+  /// Ends the session of the request's cookie, if there is one. Returns the Set-Cookie that removes
+  /// the cookie.
+  std::string end_session(const http::ServerStream& client);
+  /// A code that begins one session of this caller within limits::console_code_max. None: the
+  /// caller has sent no token, which a session could end with.
+  std::optional<std::string> make_code(const Caller& caller);
+
   /// Whether this client may ask a probe without a login.
   bool may_probe(const http::ServerStream& client) const;
   /// The answer to a caller whose role is less than `least`. Logs it.
@@ -44,6 +65,8 @@ class Login {
     std::vector<std::string> granted;
   };
   std::expected<Caller, std::string> by_token(const Digest& token);
+  static std::expected<Caller, WireAnswer> by_session(const http::ServerStream& client,
+                                                      const Session& session);
   std::optional<Role> role_of(const std::vector<std::string>& names) const;
   bool comes_from_proxy(const http::ServerStream& client) const;
   /// None: it names nobody.
@@ -59,6 +82,7 @@ class Login {
 
   LoginSettings settings_;
   TokenFile tokens_;
+  Sessions sessions_;
   std::optional<OperatorToken> own_token_;
   LogSink log_;
   MonotonicTime log_again_at_{};

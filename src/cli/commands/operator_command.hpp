@@ -32,6 +32,7 @@ class OperatorCommand {
   CLI::App& command() { return *command_; }
   bool json() const { return json_; }
   const std::string& name() const { return name_; }
+  const std::string& admin_url() const { return access_.url; }
 
   /// Declares a verb.
   CLI::App* declare(const char* name, const char* text);

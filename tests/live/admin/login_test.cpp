@@ -80,6 +80,8 @@ class Login : public Operated {
   void compare_all(const Send& send, bool probes_are_open) {
     int count = 0;
     for (const AdminOperation& one : admin_operations()) {
+      const bool is_a_login = one.method == "POST" && one.path == "/v1/session";
+      if (is_a_login) continue;  // console_test.cpp
       for (const std::string_view has : {"", "wrong", "viewer", "support", "operator"}) {
         std::string target = one.path;
         for (const auto* braced : {"{ref}", "{id}", "{name}"}) {

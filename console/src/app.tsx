@@ -1,0 +1,166 @@
+import { signal } from "@preact/signals";
+import { useEffect, useRef } from "preact/hooks";
+import type { ComponentType } from "preact";
+
+import { logOut, offline, session } from "./api/client";
+import { Audit } from "./pages/audit";
+import { Find } from "./pages/find";
+import { Login } from "./pages/login";
+import { Operation } from "./pages/operation";
+import { Overview } from "./pages/overview";
+import { System } from "./pages/system";
+import { span } from "./parts/words";
+import { now, unused } from "./state/live";
+import { address, page, place } from "./state/place";
+
+interface Page {
+  path: string;
+  name: string;
+  /** Empty: the page has no link of its own. */
+  letter: string;
+  show: ComponentType;
+}
+
+const pages: Page[] = [
+  { path: "overview", name: "Overview", letter: "o", show: Overview },
+  { path: "find", name: "Find", letter: "f", show: Find },
+  { path: "audit", name: "Audit", letter: "a", show: Audit },
+  { path: "system", name: "System", letter: "s", show: System },
+  { path: "operation", name: "Operation", letter: "", show: Operation },
+];
+const linked = pages.filter((one) => one.letter !== "");
+
+const keysShown = signal(false);
+
+/** What the page that opens next puts the focus on; screen readers read its heading then. */
+let focusNext = "h1";
+function focusNow(): void {
+  document.querySelector<HTMLElement>(focusNext)?.focus();
+  focusNext = "h1";
+}
+
+/** `g` and a letter goes to a page, `/` to the search, `?` lists the keys. */
+function useLetters(): void {
+  useEffect(() => {
+    let waits = false;
+    const pressed = (event: KeyboardEvent): void => {
+      const target = event.target as HTMLElement;
+      if (event.ctrlKey || event.metaKey || event.altKey || /^(INPUT|TEXTAREA|SELECT)$/.test(target.tagName)) return;
+      if (waits) {
+        const found = linked.find((one) => one.letter === event.key);
+        if (found) location.hash = address([found.path]);
+      } else if (event.key === "/") {
+        event.preventDefault();
+        focusNext = "#find";
+        if (page.peek() === "find") focusNow();
+        else location.hash = address(["find"]);
+      } else if (event.key === "?") {
+        keysShown.value = true;
+      }
+      waits = event.key === "g" && !waits;
+    };
+    addEventListener("keydown", pressed);
+    return () => removeEventListener("keydown", pressed);
+  }, []);
+}
+
+function KeysOfThisPage() {
+  const dialog = useRef<HTMLDialogElement>(null);
+  const shown = keysShown.value;
+  useEffect(() => {
+    if (shown) dialog.current?.showModal();
+  }, [shown]);
+  if (!shown) return null;
+  return (
+    <dialog ref={dialog} aria-label="Keys" onClose={() => {
+      keysShown.value = false;
+    }}>
+      <h2>Keys</h2>
+      <dl class="facts">
+        {linked.map((one) => (
+          <>
+            <dt key={one.letter}><kbd>g</kbd> <kbd>{one.letter}</kbd></dt>
+            <dd>{one.name}</dd>
+          </>
+        ))}
+        <dt><kbd>/</kbd></dt>
+        <dd>Find a record</dd>
+        <dt><kbd>?</kbd></dt>
+        <dd>These keys</dd>
+      </dl>
+      <button type="button" onClick={() => dialog.current?.close()}>Close</button>
+    </dialog>
+  );
+}
+
+/** The title and the focus follow the page. */
+function useHeading(name: string, at: string): void {
+  const first = useRef(true);
+  useEffect(() => {
+    document.title = `${name} · Idem`;
+    if (!first.current) focusNow();
+    first.current = false;
+  }, [at]);
+}
+
+function Offline() {
+  const lost = offline.value;
+  if (lost === null) return null;
+  return (
+    <p class="offline" role="status">
+      The gateway has not answered for {span((now.value - lost.since) / 1000)}: what you see is old. The page tries again.
+    </p>
+  );
+}
+
+function Unused() {
+  if (!unused.value) return null;
+  return (
+    <p class="offline" role="status">
+      Nobody has used this page for half an hour: it asks no more, and what you see is old. Press a key or click to go on.
+    </p>
+  );
+}
+
+export function App() {
+  useLetters();
+  const who = session.value;
+  const shown = pages.find((one) => one.path === page.value) ?? linked[0]!;
+  useHeading(shown.name, place.value.path.join("/"));
+  if (who === "asking") return <p class="loading">Asking who you are…</p>;
+  if (who === null) return <Login />;
+  const Show = shown.show;
+  return (
+    <>
+      <a class="skip" href="#main">To the content</a>
+      <header>
+        <strong>Idem</strong>
+        <nav aria-label="Pages">
+          {linked.map((one) => (
+            <a key={one.path} href={address([one.path])} aria-current={one === shown ? "page" : undefined}>{one.name}</a>
+          ))}
+        </nav>
+        <span class="who">
+          {who.name ?? "the gateway's token"} ({who.role}){" "}
+          {who.csrf === null ? null : (
+            <button type="button" onClick={() => void logOut()}>Log out</button>
+          )}
+        </span>
+      </header>
+      <Offline />
+      <Unused />
+      <main id="main" tabIndex={-1}>
+        <h1 tabIndex={-1}>{shown.name}</h1>
+        <Show />
+      </main>
+      <footer>
+        <button type="button" class="plain" onClick={() => {
+          keysShown.value = true;
+        }}>
+          Keys: press ?
+        </button>
+      </footer>
+      <KeysOfThisPage />
+    </>
+  );
+}

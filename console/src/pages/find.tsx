@@ -1,0 +1,109 @@
+import { useSignal } from "@preact/signals";
+
+import { get, query } from "../api/client";
+import type { KeysPage, State } from "../api/types";
+import { states } from "../api/types";
+import { count } from "../parts/words";
+import { Moment, Nothing, Ref, StateTag, Trouble } from "../parts/show";
+import { address, go, place, setFilters } from "../state/place";
+import { useLive } from "../state/live";
+
+const ref = /^[0-9a-f]{32}$/;
+
+/** One box, and states as tabs. */
+export function Find() {
+  const filters = place.value.filters;
+  const state = filters.get("state") ?? "";
+  const scope = filters.get("scope") ?? "";
+  const operation = filters.get("operation") ?? "";
+  const key = filters.get("key") ?? "";
+  const contested = filters.get("contested") ?? "";
+  const cursor = filters.get("cursor") ?? "";
+  const text = useSignal(key);
+  const inScope = useSignal(scope);
+  const ofOperation = useSignal(operation);
+  const parameters = query({ state, scope, operation, key, contested, cursor, limit: 50 });
+  const { loaded } = useLive(() => get<KeysPage>(`/v1/keys${parameters}`), 3_000, [parameters]);
+  const { value, problem } = loaded.value;
+  const search = (event: Event): void => {
+    event.preventDefault();
+    const wanted = text.value.trim();
+    if (ref.test(wanted)) go(["operation", wanted]);
+    else setFilters({ key: wanted, scope: inScope.value.trim(), operation: ofOperation.value.trim(), cursor: "" });
+  };
+  return (
+    <>
+      <form role="search" class="search" onSubmit={search}>
+        <p>
+          <label for="find">Reference or key</label>
+          <input id="find" type="search" value={text.value} onInput={(event) => {
+            text.value = event.currentTarget.value;
+          }} />
+        </p>
+        <p>
+          <label for="scope">Scope</label>
+          <input id="scope" value={inScope.value} onInput={(event) => {
+            inScope.value = event.currentTarget.value;
+          }} />
+        </p>
+        <p>
+          <label for="operation">Operation</label>
+          <input id="operation" value={ofOperation.value} onInput={(event) => {
+            ofOperation.value = event.currentTarget.value;
+          }} />
+        </p>
+        <button type="submit">Find</button>
+        <p class="note">
+          The reference is the operation_ref of a client's answer and of the log. A key needs its scope and operation:
+          the store keeps no keys, only digests under both.
+        </p>
+      </form>
+      <nav class="tabs" aria-label="States">
+        <a href={address(["find"], { scope, operation })} aria-current={state === "" ? "page" : undefined}>all</a>
+        {states.map((one) => (
+          <a key={one} href={address(["find"], { state: one, scope, operation })} aria-current={state === one ? "page" : undefined}>
+            <StateTag state={one as State} /> {value === null ? "" : count(value.counts[one])}
+          </a>
+        ))}
+      </nav>
+      {problem === null ? null : <Trouble problem={problem} />}
+      {value === null ? (
+        problem === null ? <p class="loading">Reading records…</p> : null
+      ) : value.keys.length === 0 ? (
+        <Nothing>
+          {key !== "" ? "No record of this key in this scope and operation. Look for a typing error, or its retention is over." : "No record matches. Records appear here once clients send requests with a key."}
+        </Nothing>
+      ) : (
+        <table>
+          <thead>
+            <tr>
+              <th scope="col">reference</th>
+              <th scope="col">state</th>
+              <th scope="col">age</th>
+              <th scope="col">scope</th>
+              <th scope="col">operation</th>
+              <th scope="col">answer</th>
+              <th scope="col">reason</th>
+            </tr>
+          </thead>
+          <tbody>
+            {value.keys.map((one) => (
+              <tr key={one.ref}>
+                <td><Ref of={one.ref} /></td>
+                <td><StateTag state={one.state} />{one.contested ? <b class="contested"> contested</b> : null}</td>
+                <td><Moment at={one.created_at} /></td>
+                <td>{one.scope}</td>
+                <td>{one.operation}</td>
+                <td>{one.response_status ?? "–"}</td>
+                <td>{one.last_error_code}</td>
+              </tr>
+            ))}
+          </tbody>
+        </table>
+      )}
+      {value?.next ? (
+        <button type="button" onClick={() => setFilters({ cursor: value.next ?? "" })}>Next page</button>
+      ) : null}
+    </>
+  );
+}

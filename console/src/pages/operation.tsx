@@ -1,0 +1,176 @@
+import type { ComponentChildren } from "preact";
+
+import { get, session } from "../api/client";
+import type { Evidence, Key, Session } from "../api/types";
+import { Choices } from "../parts/settle";
+import { Moment, Nothing, Section, StateTag, Trouble } from "../parts/show";
+import { meanings } from "../parts/words";
+import { address, place } from "../state/place";
+import { useLive } from "../state/live";
+
+interface Step {
+  at: string | null;
+  what: string;
+  more?: string;
+}
+
+const decoder = new TextDecoder("utf-8", { fatal: true });
+
+/** A stored body as text; null: it is none. */
+function textOf(base64: string): string | null {
+  try {
+    return decoder.decode(Uint8Array.from(atob(base64), (one) => one.charCodeAt(0)));
+  } catch {
+    return null;
+  }
+}
+
+function stepOf(one: Evidence): Step {
+  const moved = one.before !== null && one.after !== null && one.before !== one.after;
+  const effect = one.applied && moved ? `${one.before} → ${one.after}` : one.applied ? "noted" : "changed nothing";
+  const reason = one.reason === "" ? "" : `. ${one.reason}`;
+  return {
+    at: one.observed_at ?? one.recorded_at,
+    what: `Evidence of ${one.source} about attempt ${one.fence}: ${effect}`,
+    more: `${one.evidence ?? "withheld from your role"}${reason}`,
+  };
+}
+
+/** What happened, as far as the record knows it, the oldest first. */
+export function timeline(key: Key): Step[] {
+  const steps: Step[] = [{ at: key.created_at, what: "Received, and the key reserved" }];
+  if (key.locked_until !== null && (key.state === "in_progress" || key.state === "unknown")) {
+    const sent = key.dispatched ? "its request was sent or may have been" : "its request was not sent";
+    steps.push({ at: key.locked_until, what: `The lease of attempt ${key.fence} ends`, more: sent });
+  }
+  if (key.state === "unknown") {
+    const how = key.last_error_code === "" ? "" : ` (${key.last_error_code})`;
+    steps.push({ at: key.changed_at, what: `The answer was lost${how}: nobody here knows whether the work ran` });
+  }
+  for (const one of key.evidence) steps.push(stepOf(one));
+  if (key.completed_at !== null) {
+    const status = key.response === null ? "" : ` with status ${key.response.status}`;
+    steps.push({ at: key.completed_at, what: `Completed${status}; retries get this answer` });
+  }
+  if (key.reconcile_after !== null && key.state === "unknown") {
+    steps.push({ at: key.reconcile_after, what: `The next question to ${key.provider}` });
+  }
+  if (key.expires_at !== null) steps.push({ at: key.expires_at, what: "The retention of the answer ends" });
+  if (key.tombstone_until !== null) {
+    steps.push({ at: key.tombstone_until, what: "The key is forgotten: from then on it would run again" });
+  }
+  return steps.sort((a, b) => (a.at ?? "").localeCompare(b.at ?? ""));
+}
+
+function Fact(props: { name: string; children: ComponentChildren }) {
+  return (
+    <>
+      <dt>{props.name}</dt>
+      <dd>{props.children}</dd>
+    </>
+  );
+}
+
+function Facts({ of: key }: { of: Key }) {
+  return (
+    <dl class="facts">
+      <Fact name="scope">{key.scope}</Fact>
+      <Fact name="operation">{key.operation}</Fact>
+      <Fact name="attempt">{key.fence}</Fact>
+      {key.upstream_reference === "" ? null : <Fact name="upstream's reference">{key.upstream_reference}</Fact>}
+      {key.provider === "" ? null : (
+        <Fact name="provider">{key.provider}, asked {key.reconcile_attempts} times</Fact>
+      )}
+      {key.last_error_code === "" ? null : <Fact name="last error">{key.last_error_code}</Fact>}
+      {key.trace_id === null ? null : <Fact name="trace">{key.trace_id}</Fact>}
+      <Fact name="reference">{key.ref}</Fact>
+    </dl>
+  );
+}
+
+function Answer({ of: key }: { of: Key }) {
+  const response = key.response;
+  if (response === null) {
+    return (
+      <Nothing>
+        {key.state === "completed" || key.state === "expired" ? "The answer is no longer kept." : "There is none yet."}
+      </Nothing>
+    );
+  }
+  const text = response.body_b64 === null ? null : textOf(response.body_b64);
+  return (
+    <>
+      <p>
+        <b>{response.status}</b>
+      </p>
+      {response.headers === null ? (
+        <p class="note">Fields and body need the role support.</p>
+      ) : (
+        <>
+          <ul class="fields">
+            {response.headers.map(([name, value]) => (
+              <li key={`${name}:${value}`}>
+                <code>{name}: {value}</code>
+              </li>
+            ))}
+          </ul>
+          {!response.body_stored ? (
+            <p class="note">The body was too large to be stored.</p>
+          ) : text === null || text === "" ? (
+            <p class="note">{text === "" || response.body_b64 === null ? "The body is empty." : "The body is no text."}</p>
+          ) : (
+            <pre tabIndex={0}>{text}</pre>
+          )}
+        </>
+      )}
+    </>
+  );
+}
+
+/** One record: what happened, what is stored, and what may be decided. */
+export function Operation() {
+  const ref = place.value.path[1] ?? "";
+  const { loaded, again } = useLive(() => get<Key>(`/v1/keys/${encodeURIComponent(ref)}`), 3_000, [ref]);
+  const { value: key, problem } = loaded.value;
+  if (key === null) {
+    if (problem === null) return <p class="loading">Reading the record…</p>;
+    return problem.status === 404 ? (
+      <Nothing>
+        No record has the reference {ref}. Its retention may be over. <a href={address(["find"])}>Find another one</a>
+      </Nothing>
+    ) : (
+      <Trouble problem={problem} />
+    );
+  }
+  return (
+    <>
+      {problem === null ? null : <Trouble problem={problem} />}
+      <p class="state-line">
+        <StateTag state={key.state} /> {meanings[key.state]}
+        {key.contested ? (
+          <b class="contested"> Contested: evidence contradicts this outcome. Compare it with the provider's books.</b>
+        ) : null}
+      </p>
+      <Facts of={key} />
+      <Section title="What you can do">
+        <Choices of={key} who={session.value as Session} after={again} />
+      </Section>
+      <Section title="What happened">
+        {key.evidence_damaged === undefined ? null : (
+          <p class="note">The evidence cannot be read: {key.evidence_damaged}</p>
+        )}
+        <ol class="timeline">
+          {timeline(key).map((step) => (
+            <li key={`${step.at} ${step.what} ${step.more ?? ""}`}>
+              <Moment at={step.at} /> <span>{step.what}</span>
+              {step.more === undefined ? null : <span class="note">{step.more}</span>}
+            </li>
+          ))}
+        </ol>
+      </Section>
+      <Section title="Stored answer">
+        <Answer of={key} />
+      </Section>
+    </>
+  );
+}

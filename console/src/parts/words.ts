@@ -1,0 +1,24 @@
+import type { State } from "../api/types";
+
+/** "3 min", "2 h 10 min", "4 d": how long, for people. */
+export function span(seconds: number): string {
+  const whole = Math.max(0, Math.round(seconds));
+  if (whole < 60) return `${whole} s`;
+  const minutes = Math.floor(whole / 60);
+  if (minutes < 60) return `${minutes} min`;
+  const hours = Math.floor(minutes / 60);
+  if (hours < 48) return minutes % 60 === 0 ? `${hours} h` : `${hours} h ${minutes % 60} min`;
+  return `${Math.floor(hours / 24)} d`;
+}
+
+export const count = (number: number): string => number.toLocaleString("en");
+
+/** What a state means for the money, in one sentence. */
+export const meanings: Record<State, string> = {
+  unknown: "The work may have run. Nothing runs again until evidence settles it.",
+  in_progress: "An attempt runs now.",
+  pending: "The request is stored and runs soon.",
+  failed_retryable: "Nothing happened. The next retry runs.",
+  completed: "Done. Each retry gets the stored answer.",
+  expired: "The answer's retention is over. The key runs no more.",
+};

@@ -1,0 +1,70 @@
+import { type Signal, computed, signal } from "@preact/signals";
+import { useEffect, useMemo } from "preact/hooks";
+
+import { ApiError } from "../api/client";
+import type { Problem } from "../api/types";
+
+export interface Loaded<T> {
+  value: T | null;
+  problem: Problem | null;
+  at: number | null;
+}
+
+/** The time of the page, once a second while it is visible. */
+export const now = signal(Date.now());
+setInterval(() => {
+  if (!document.hidden) now.value = Date.now();
+}, 1_000);
+
+// A screen that nobody uses may stand in an office: it asks no more, so its session ends.
+const unused_max = 30 * 60_000;
+const used = signal(Date.now());
+for (const kind of ["keydown", "pointerdown"]) {
+  addEventListener(kind, () => {
+    used.value = Date.now();
+    now.value = Date.now();
+  });
+}
+export const unused = computed(() => now.value - used.value > unused_max);
+
+/**
+ * What `load` returns, again and again while the page is visible. A failure keeps the last value
+ * and says since when it is old.
+ */
+export function useLive<T>(
+  load: () => Promise<T>,
+  milliseconds: number,
+  depends: unknown[],
+): { loaded: Signal<Loaded<T>>; again: () => void } {
+  const loaded = useMemo(() => signal<Loaded<T>>({ value: null, problem: null, at: null }), depends);
+  const round = useMemo(() => {
+    let asking = false;
+    return async (): Promise<void> => {
+      if (asking) return;
+      asking = true;
+      try {
+        loaded.value = { value: await load(), problem: null, at: Date.now() };
+      } catch (error) {
+        if (!(error instanceof ApiError)) throw error;
+        loaded.value = { ...loaded.peek(), problem: error.problem };
+      } finally {
+        asking = false;
+      }
+    };
+  }, depends);
+  useEffect(() => {
+    void round();
+    const timer = setInterval(() => {
+      if (!document.hidden && !unused.peek()) void round();
+    }, milliseconds);
+    const seen = (): void => {
+      if (!document.hidden) void round();
+    };
+    document.addEventListener("visibilitychange", seen);
+    return () => {
+      clearInterval(timer);
+      document.removeEventListener("visibilitychange", seen);
+    };
+  }, depends);
+  return { loaded, again: () => void round() };
+}

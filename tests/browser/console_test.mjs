@@ -1,0 +1,245 @@
+// The console as an operator uses it, on the embedded store or that of IDEM_BROWSER_STORE.
+import assert from "node:assert/strict";
+import { after, before, test } from "node:test";
+
+import { World, accessible, fits, missing } from "./support.mjs";
+
+const skip = missing();
+let world;
+before(async () => {
+  if (skip) return;
+  world = await World.begin(process.env.IDEM_BROWSER_STORE);
+  assert.equal((await world.charge("done-1")).status, 201);
+  assert.equal((await world.charge("lost-1", "drop-after")).status, 502);
+});
+after(() => world?.end());
+
+const at = (page, place) => page.goto(`${world.admin}/#/${place}`);
+const unknown = () => world.only("unknown");
+
+test("the address of idem console logs in once", { skip }, async () => {
+  const address = (await world.idem("console")).stdout.trim();
+  const page = await world.open();
+  await page.goto(address);
+  await page.getByRole("heading", { name: "Overview" }).waitFor();
+  assert.ok(!page.url().includes("code="), "the code has left the address");
+  await page.getByText("operator-ada (operator)").waitFor();
+  assert.deepEqual(page.errors, []);
+  const second = await world.open();
+  await second.goto(address);
+  await second.getByText("The code is not known").waitFor();
+  await accessible(second);
+});
+
+test("a wrong token is refused in words, and the session outlives a reload of the page", { skip }, async () => {
+  const page = await world.open();
+  await page.goto(`${world.admin}/`);
+  await page.getByLabel("Token").fill("idem_wrong");
+  await page.getByRole("button", { name: "Log in" }).click();
+  await page.getByRole("alert").getByText("The token is not known").waitFor();
+  await page.getByLabel("Token").fill(world.tokens.viewer);
+  await page.getByRole("button", { name: "Log in" }).click();
+  await page.getByRole("heading", { name: "Overview" }).waitFor();
+  await page.reload();
+  await page.getByText("viewer-ada (viewer)").waitFor();
+  await page.getByRole("button", { name: "Log out" }).click();
+  await page.getByLabel("Token").waitFor();
+  await page.reload();
+  await page.getByLabel("Token").waitFor();
+});
+
+test("the overview says what needs a human and leads there", { skip }, async () => {
+  const page = await world.logIn("operator");
+  const need = page.getByRole("listitem").filter({ hasText: "1 unknown record is left to operators" });
+  await need.getByText("Money").waitFor();
+  await need.getByText("the oldest for").waitFor();
+  await need.getByRole("link").click();
+  await page.getByRole("heading", { name: "Find" }).waitFor();
+  assert.equal(await page.title(), "Find · Idem");
+  await page.getByRole("row").filter({ hasText: (await unknown()).slice(0, 8) }).waitFor();
+  assert.equal(await page.getByRole("row").count(), 2, "the heading and the record");
+  assert.deepEqual(page.errors, []);
+});
+
+test("a record is found by its key and by its reference, and by no wrong one", { skip }, async () => {
+  const page = await world.logIn("support");
+  const ref = await world.only("completed");
+  const { operation } = await world.read(`/v1/keys/${ref}`);
+  await at(page, "find");
+  await page.getByLabel("Reference or key").fill("done-1");
+  await page.getByLabel("Scope").fill("acme");
+  await page.getByLabel("Operation").fill(operation);
+  await page.getByRole("button", { name: "Find" }).click();
+  await page.getByRole("row").filter({ hasText: ref.slice(0, 8) }).getByRole("link").click();
+  await page.getByText("Each retry gets the stored answer").waitFor();
+  assert.ok(page.url().includes(ref));
+  await at(page, "find");
+  await page.getByLabel("Reference or key").fill("done-2");
+  await page.getByLabel("Scope").fill("acme");
+  await page.getByLabel("Operation").fill(operation);
+  await page.getByRole("button", { name: "Find" }).click();
+  await page.getByText("No record of this key").waitFor();
+  await page.getByLabel("Reference or key").fill(ref);
+  await page.getByRole("button", { name: "Find" }).click();
+  await page.getByRole("region", { name: "Stored answer" }).getByText("201").waitFor();
+  await page.getByText('"amount":1250').waitFor();
+  assert.deepEqual(page.errors, []);
+});
+
+test("each role sees and may do what is its own", { skip }, async () => {
+  const completed = await world.only("completed");
+  for (const [role, sees, decides] of [["viewer", false, false], ["support", true, false], ["operator", true, true]]) {
+    const page = await world.logIn(role);
+    await at(page, `operation/${completed}`);
+    await page.getByRole("region", { name: "Stored answer" }).getByText("201").waitFor();
+    assert.equal(await page.getByText('"amount":1250').count(), sees ? 1 : 0, role);
+    assert.equal(await page.getByText("need the role support").count(), sees ? 0 : 1, role);
+    await page.getByText("Only a stored 5xx can be dropped").waitFor();
+    await at(page, `operation/${await unknown()}`);
+    await page.getByText("The work may have run").waitFor();
+    assert.equal(await page.getByRole("button", { name: "It was done" }).count(), decides ? 1 : 0, role);
+    assert.equal(await page.getByText("Deciding needs the role operator").count(), decides ? 0 : 1, role);
+    assert.deepEqual(page.errors, []);
+    await page.context().close();
+  }
+});
+
+test("no rule of axe is broken, and nothing is wider than the window", { skip }, async () => {
+  const ref = await unknown();
+  for (const theme of ["light", "dark"]) {
+    for (const width of [1440, 360]) {
+      const page = await world.logIn("operator", { theme, width });
+      for (const [place, heading] of [["overview", "Overview"], ["find", "Find"], ["audit", "Audit"], ["system", "System"], [`operation/${ref}`, "Operation"]]) {
+        await at(page, place);
+        await page.getByRole("heading", { name: heading }).waitFor();
+        await page.waitForFunction(() => document.querySelector(".loading") === null);
+        await accessible(page);
+        await fits(page);
+      }
+      await page.getByRole("button", { name: "It was done" }).click();
+      await page.getByLabel("Reason").waitFor();
+      await accessible(page);
+      await fits(page);
+      assert.deepEqual(page.errors, []);
+      await page.context().close();
+    }
+  }
+});
+
+test("the keyboard alone leads everywhere", { skip }, async () => {
+  const page = await world.logIn("operator");
+  await page.keyboard.press("?");
+  await page.getByRole("dialog", { name: "Keys" }).waitFor();
+  await accessible(page);
+  await page.keyboard.press("Escape");
+  await page.getByRole("dialog").waitFor({ state: "detached" });
+  await page.keyboard.press("/");
+  await page.getByRole("heading", { name: "Find" }).waitFor();
+  await page.waitForFunction(() => document.activeElement?.id === "find");
+  await page.keyboard.type(await unknown());
+  await page.keyboard.press("Enter");
+  await page.getByText("The work may have run").waitFor();
+  await page.waitForFunction(() => document.activeElement?.tagName === "H1");
+  await page.keyboard.press("g");
+  await page.keyboard.press("o");
+  await page.getByRole("heading", { name: "Overview" }).waitFor();
+  assert.deepEqual(page.errors, []);
+});
+
+test("a store that is too young to be sure refuses a release, and says from when it counts", { skip }, async () => {
+  const page = await world.logIn("operator");
+  await at(page, `operation/${await unknown()}`);
+  await page.getByRole("button", { name: "It was not done" }).click();
+  await page.getByText("If it was done after all, it is done twice").waitFor();
+  await page.getByLabel("What you saw").fill("the books have no such charge");
+  await page.getByLabel("Reason").fill("asked by phone");
+  await page.getByRole("button", { name: "Let it run again" }).click();
+  await page.getByRole("alert").getByText("Too early until").waitFor();
+  await unknown();
+  await page.getByRole("button", { name: "Leave it as it is" }).click();
+  await page.getByRole("button", { name: "It was done" }).waitFor();
+});
+
+test("two operators at one record: the second one sees the first one's decision and repeats nothing", { skip }, async () => {
+  const ref = await unknown();
+  const first = await world.logIn("operator");
+  const second = await world.logIn("operator");
+  for (const page of [first, second]) {
+    await at(page, `operation/${ref}`);
+    await page.getByRole("button", { name: "It was done" }).click();
+    await page.getByLabel("What you saw").fill("charge ch_1 in the books");
+    await page.getByLabel("Reason").fill("seen by hand");
+  }
+  await first.getByLabel("Body that retries get").fill('{"id":"ch_1"}');
+  await first.getByRole("button", { name: "Complete it" }).click();
+  await first.getByRole("status").getByText("Done.").waitFor();
+  await first.getByText("Each retry gets the stored answer").waitFor();
+  await first.getByText(/^Evidence of operator:operator-ada about attempt \d+: unknown → completed$/).waitFor();
+  // Its page follows the record, so the form goes, whether or not it was just being sent.
+  await second.getByText("Each retry gets the stored answer").waitFor();
+  await second.getByRole("button", { name: "Complete it" }).waitFor({ state: "detached" });
+  const retry = await world.charge("lost-1");
+  assert.equal(retry.status, 201);
+  assert.equal(await retry.text(), '{"id":"ch_1"}');
+  assert.deepEqual([...first.errors, ...second.errors], []);
+});
+
+test("the audit has the decision, and says whether its chain is whole", { skip }, async () => {
+  const page = await world.logIn("support");
+  await page.getByRole("link", { name: "Audit" }).click();
+  await page.getByRole("row").filter({ hasText: "keys.resolve" }).filter({ hasText: "seen by hand" }).first().waitFor();
+  await page.getByLabel("What").fill("no.such");
+  await page.getByRole("button", { name: "Show" }).click();
+  await page.getByText("No line matches").waitFor();
+  await page.getByRole("button", { name: "Verify all lines" }).click();
+  await page.getByRole("status").getByText(/^Yes: \d+ lines/).waitFor();
+  assert.deepEqual(page.errors, []);
+  const viewer = await world.logIn("viewer");
+  await at(viewer, "audit");
+  await viewer.getByText("The audit needs the role support").waitFor();
+  await at(viewer, "system");
+  await viewer.getByText("Settings need the role support").waitFor();
+  assert.deepEqual(viewer.errors, []);
+});
+
+test("an edited file is shown as a difference before an operator applies it", { skip }, async () => {
+  const page = await world.logIn("operator");
+  await page.getByRole("link", { name: "System" }).click();
+  await page.getByText("The file says what applies").waitFor();
+  await page.getByRole("row").filter({ hasText: "upstream" }).getByText("✓ answers").waitFor();
+  world.writeSettings("limits: { wait_max: 7s }\n");
+  await page.reload();
+  const row = page.getByRole("row").filter({ hasText: "limits.wait_max" });
+  await row.getByText("7s").waitFor();
+  await accessible(page);
+  await page.getByLabel("Reason").fill("longer waits");
+  await page.getByRole("button", { name: "Apply these settings" }).click();
+  await page.getByRole("status").getByText("The settings of the file apply now").waitFor();
+  await page.getByText("The file says what applies").waitFor();
+  world.writeSettings("limits: { wait_max: 7s, no_such_limit: 1 }\n");
+  await page.reload();
+  await page.getByRole("alert").getByText("no_such_limit").waitFor();
+  assert.equal(await page.getByRole("button", { name: "Apply these settings" }).count(), 0);
+  world.writeSettings();
+});
+
+test("text of clients is text, whatever it looks like", { skip }, async () => {
+  const page = await world.logIn("operator");
+  await world.charge("<img src=x onerror=alert(1)>");
+  await at(page, "find?scope=%3Cscript%3Ealert(1)%3C%2Fscript%3E");
+  await page.getByText("No record matches").waitFor();
+  assert.equal(await page.getByLabel("Scope").inputValue(), "<script>alert(1)</script>");
+  assert.equal(await page.locator("img, main script").count(), 0);
+  assert.deepEqual(page.errors, []);
+});
+
+test("a gateway that goes away is said to be away, and comes back by itself", { skip }, async () => {
+  const page = await world.logIn("operator");
+  await page.getByRole("heading", { name: "Records" }).waitFor();
+  await world.gateway.kill();
+  await page.getByRole("status").getByText("The gateway has not answered").waitFor();
+  await page.getByRole("heading", { name: "Records" }).waitFor();
+  await world.startGateway();
+  // Its sessions were in its memory.
+  await page.getByLabel("Token").waitFor();
+});
