@@ -2,7 +2,7 @@ import { signal } from "@preact/signals";
 import { useEffect, useRef } from "preact/hooks";
 import type { ComponentType } from "preact";
 
-import { logOut, offline, session } from "./api/client";
+import { loginSaid, logOut, offline, otherLogin, redeem, session } from "./api/client";
 import { Audit } from "./pages/audit";
 import { Find } from "./pages/find";
 import { Login } from "./pages/login";
@@ -122,13 +122,54 @@ function Unused() {
   );
 }
 
+/** A link may bring the code of another login: nobody works in a name that they did not choose. */
+function OtherLogin() {
+  const code = otherLogin.value;
+  if (code === null) return null;
+  return (
+    <div class="trouble" role="alert">
+      <strong>This address logs in somebody else, perhaps.</strong>
+      <p>You are logged in. The log names your decisions by the login: go on only with an address that you have asked for.</p>
+      <p class="buttons">
+        <button type="button" onClick={() => {
+          otherLogin.value = null;
+        }}>
+          Stay logged in
+        </button>
+        <button type="button" onClick={() => void redeem(code)}>Log in with the address</button>
+      </p>
+    </div>
+  );
+}
+
+function LoginSaid() {
+  if (loginSaid.value === "") return null;
+  return (
+    <p class="note" role="status">
+      {loginSaid.value}{" "}
+      <button type="button" onClick={() => {
+        loginSaid.value = "";
+      }}>
+        Close
+      </button>
+    </p>
+  );
+}
+
 export function App() {
   useLetters();
   const who = session.value;
   const shown = pages.find((one) => one.path === page.value) ?? linked[0]!;
   useHeading(shown.name, place.value.path.join("/"));
   if (who === "asking") return <p class="loading">Asking who you are…</p>;
-  if (who === null) return <Login />;
+  if (who === null) {
+    return (
+      <>
+        <Offline />
+        <Login />
+      </>
+    );
+  }
   const Show = shown.show;
   return (
     <>
@@ -150,6 +191,8 @@ export function App() {
       <Offline />
       <Unused />
       <main id="main" tabIndex={-1}>
+        <OtherLogin />
+        <LoginSaid />
         <h1 tabIndex={-1}>{shown.name}</h1>
         <Show />
       </main>

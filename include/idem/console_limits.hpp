@@ -10,15 +10,19 @@ namespace idem::inline v0_1::limits {
 
 using namespace std::chrono_literals;
 
-// A browser that nobody uses for so long is logged out: it may stand in an office.
-inline constexpr auto console_idle_max = 1h;
+// A browser that asks nothing for so long is logged out: it may stand in an office. A page asks
+// for half an hour behind the last key or click (console/src/state/live.ts).
+inline constexpr auto console_idle_max = 30min;
 // A night's shift, and then a new login.
 inline constexpr auto console_session_max = 12h;
 // Sessions of one process, each below 1 KiB. With more, the one that was used least recently ends.
 inline constexpr std::size_t console_sessions_max = 1'000;
+// Of one token, whose holder ends nobody else's sessions by many logins: a person's browsers.
+inline constexpr std::size_t console_sessions_of_token_max = 20;
 // From `idem console` to the browser: long enough to paste an address, short enough that one in a
 // history or a log opens nothing.
 inline constexpr auto console_code_max = 2min;
 inline constexpr std::size_t console_codes_max = 100;
+inline constexpr std::size_t console_codes_of_token_max = 5;
 
 }  // namespace idem::inline v0_1::limits

@@ -73,7 +73,8 @@ class Admin final : public http::Service {
     if (is_from_elsewhere(head)) {
       const WireAnswer foreign =
           to_answer({.code = ProblemCode::bad_request,
-                     .detail = "The request comes from a page of another origin.",
+                     .detail = "The request comes from a page of another origin. (A proxy in front "
+                               "must pass the Host on that the browser sent.)",
                      .status = 403});
       co_await client.answer(foreign);
       co_return;

@@ -59,8 +59,7 @@ Task<WireAnswer> SessionApi::answer_to(http::ServerStream& client, const Caller&
     co_return invalid("This path has no parameters.");
   }
   if (head.method == "GET") {
-    const Session* const session = parts_.login.session_of(client);
-    co_return json_answer(session_page(caller, session != nullptr ? session->csrf : ""));
+    co_return json_answer(session_page(caller, parts_.login.csrf_of(client, caller)));
   }
   if (!is_json(head)) co_return invalid("Content-Type must be application/json.", 415);
   const bool ends = head.origin_form == "/v1/session/end";
@@ -77,8 +76,8 @@ Task<WireAnswer> SessionApi::answer_to(http::ServerStream& client, const Caller&
   const auto code = parts_.login.make_code(caller);
   if (!code) {
     co_return invalid(
-        "Only a token can log a browser in; this login has none. Open the console the way that "
-        "this request came: through the proxy, or with the certificate.");
+        "Only a token logs a browser in, and this request has none: send Authorization: Bearer. "
+        "Where a proxy or a certificate names you, open the console the same way.");
   }
   json::Writer out;
   out.begin_object();
@@ -91,13 +90,13 @@ Task<WireAnswer> SessionApi::answer_to(http::ServerStream& client, const Caller&
 Task<WireAnswer> SessionApi::begin(http::ServerStream& client) {
   const auto& head = client.head();
   if (!is_json(head)) co_return invalid("Content-Type must be application/json.", 415);
-  const std::string host(head.host);  // The head is gone behind the body.
+  const auto browser = parts_.login.browser_of(client);  // The head is gone behind the body.
   auto reading = client.read_body(limits::admin_body_bytes_max, parts_.spill);
   const auto body = co_await reading;
   if (!body) co_return to_answer(http::problem_of(body.error()));
   const auto order = parse_session_order(body->bytes());
   if (!order) co_return invalid(order.error());
-  auto begun = parts_.login.begin_session(host, order->token, order->code);
+  auto begun = parts_.login.begin_session(browser, order->token, order->code);
   if (!begun) co_return std::move(begun.error());
   WireAnswer answer = json_answer(session_page(begun->session.caller, begun->session.csrf));
   answer.headers.push_back({"Set-Cookie", std::move(begun->cookie)});

@@ -146,18 +146,79 @@ test("the keyboard alone leads everywhere", { skip }, async () => {
   assert.deepEqual(page.errors, []);
 });
 
-test("a store that is too young to be sure refuses a release, and says from when it counts", { skip }, async () => {
+test("a look that is too early releases nothing, and must be repeated", { skip }, async () => {
   const page = await world.logIn("operator");
   await at(page, `operation/${await unknown()}`);
   await page.getByRole("button", { name: "It was not done" }).click();
   await page.getByText("If it was done after all, it is done twice").waitFor();
   await page.getByLabel("What you saw").fill("the books have no such charge");
   await page.getByLabel("Reason").fill("asked by phone");
-  await page.getByRole("button", { name: "Let it run again" }).click();
+  const release = page.getByRole("button", { name: "Let it run again" });
+  assert.ok(await release.isDisabled(), "nobody says yet when they looked");
+  await page.getByRole("button", { name: "I have just looked there" }).click();
+  await release.click();
   await page.getByRole("alert").getByText("Too early until").waitFor();
+  await page.getByText("A look counts in").waitFor();
+  assert.equal(await page.getByLabel("What you saw").inputValue(), "", "what was seen then proves nothing later");
+  assert.ok(await release.isDisabled());
+  await accessible(page);
   await unknown();
   await page.getByRole("button", { name: "Leave it as it is" }).click();
   await page.getByRole("button", { name: "It was done" }).waitFor();
+});
+
+test("no answer is guessed: what retries get is written and shown before it is stored", { skip }, async () => {
+  const page = await world.logIn("operator");
+  await at(page, `operation/${await unknown()}`);
+  await page.getByRole("button", { name: "It was done" }).click();
+  await page.getByLabel("What you saw").fill("x");
+  await page.getByLabel("Reason").fill("y");
+  const complete = page.getByRole("button", { name: "Complete it" });
+  assert.equal(await page.getByLabel("Status").inputValue(), "");
+  await page.getByText("Write a status").waitFor();
+  await page.getByLabel("Status").fill("201");
+  await page.getByText("Write the body").waitFor();
+  await page.getByLabel("Body", { exact: true }).fill('{"id":');
+  await page.getByText("The body is no JSON").waitFor();
+  assert.ok(await complete.isDisabled());
+  await page.getByLabel("Body", { exact: true }).fill('{"id":1}');
+  await page.getByLabel("Further fields").fill("Location /v1/1");
+  await page.getByText("is no field").waitFor();
+  await page.getByLabel("Further fields").fill("Location: /v1/1");
+  await page.getByText("Each retry gets exactly this").waitFor();
+  await page.getByText('201\nContent-Type: application/json\nLocation: /v1/1\n\n{"id":1}').waitFor();
+  assert.ok(await complete.isEnabled());
+  // What comes from something in between says nothing about the order.
+  await page.route("**/resolve", (route) => route.fulfill({ status: 200, contentType: "text/html", body: "<p>Log in" }));
+  await complete.click();
+  await page.getByRole("alert").getByText("It may have done what you ordered, or not").waitFor();
+  await unknown();
+});
+
+test("a code in the address asks before it logs in somebody else", { skip }, async () => {
+  const page = await world.logIn("viewer");
+  const address = (await world.idem("console")).stdout.trim();
+  await page.evaluate((to) => {
+    location.href = to;
+  }, address);
+  await page.getByRole("alert").getByText("This address logs in somebody else").waitFor();
+  assert.ok(!page.url().includes("code="));
+  await page.getByRole("button", { name: "Stay logged in" }).click();
+  await page.getByText("viewer-ada (viewer)").waitFor();
+  const again = (await world.idem("console")).stdout.trim();
+  await page.evaluate((to) => {
+    location.href = to;
+  }, again);
+  await page.getByRole("button", { name: "Log in with the address" }).click();
+  await page.getByRole("status").getByText("You are logged in as operator-ada (operator).").waitFor();
+  assert.deepEqual(page.errors, []);
+});
+
+test("an address that is no good encoding shows a page", { skip }, async () => {
+  const page = await world.logIn("viewer");
+  await page.goto(`${world.admin}/#/%`);
+  await page.reload();
+  await page.getByRole("heading", { name: "Overview" }).waitFor();
 });
 
 test("two operators at one record: the second one sees the first one's decision and repeats nothing", { skip }, async () => {
@@ -169,8 +230,9 @@ test("two operators at one record: the second one sees the first one's decision 
     await page.getByRole("button", { name: "It was done" }).click();
     await page.getByLabel("What you saw").fill("charge ch_1 in the books");
     await page.getByLabel("Reason").fill("seen by hand");
+    await page.getByLabel("Status").fill("201");
+    await page.getByLabel("Body", { exact: true }).fill('{"id":"ch_1"}');
   }
-  await first.getByLabel("Body that retries get").fill('{"id":"ch_1"}');
   await first.getByRole("button", { name: "Complete it" }).click();
   await first.getByRole("status").getByText("Done.").waitFor();
   await first.getByText("Each retry gets the stored answer").waitFor();

@@ -11,8 +11,14 @@ export class ApiError extends Error {
 
 export const session = signal<Session | null | "asking">("asking");
 /** The name that decisions carry where the login proves a role only. */
-export const operatorName = signal(localStorage.getItem("idem.name") ?? "");
-operatorName.subscribe((name) => localStorage.setItem("idem.name", name));
+export const operatorName = signal(sessionStorage.getItem("idem.name") ?? "");
+operatorName.subscribe((name) => sessionStorage.setItem("idem.name", name));
+
+/** How far the gateway's clock is ahead of the browser's, in milliseconds; whole seconds, rounded down. */
+let ahead = 0;
+export const serverNow = (): number => Date.now() + ahead;
+
+const patience = { GET: 15_000, POST: 90_000, verify: 600_000 };
 
 /** The server does not answer: since when, and why. */
 export const offline = signal<{ since: number; why: string } | null>(null);
@@ -29,14 +35,21 @@ async function ask<T>(method: string, path: string, body?: unknown): Promise<T> 
       }
     }
   }
+  const most = path.startsWith("/v1/audit/verify") ? patience.verify : method === "GET" ? patience.GET : patience.POST;
   let answer: Response;
+  let text: string;
+  let read: unknown = {};
   try {
     answer = await fetch(path, {
       method,
       headers,
       cache: "no-store",
+      signal: AbortSignal.timeout(most),
       ...(body === undefined ? {} : { body: JSON.stringify(body) }),
     });
+    text = await answer.text();
+    // An answer that is cut, or comes from something in between, says nothing about an order either.
+    if (answer.ok && text !== "") read = JSON.parse(text);
   } catch (error) {
     const why = error instanceof Error ? error.message : String(error);
     offline.value = { since: offline.peek()?.since ?? Date.now(), why };
@@ -51,15 +64,17 @@ async function ask<T>(method: string, path: string, body?: unknown): Promise<T> 
     });
   }
   offline.value = null;
-  const text = await answer.text();
-  if (answer.ok) return (text === "" ? {} : JSON.parse(text)) as T;
+  const date = Date.parse(answer.headers.get("Date") ?? "");
+  if (!Number.isNaN(date)) ahead = date - Date.now();
+  if (answer.ok) return read as T;
   let problem: Problem;
   try {
     problem = JSON.parse(text) as Problem;
   } catch {
     problem = { code: "unreadable", title: `HTTP ${answer.status}`, status: answer.status };
   }
-  if (answer.status === 401) session.value = null;
+  // That a login was refused ends no other one.
+  if (answer.status === 401 && path !== "/v1/session") session.value = null;
   throw new ApiError(problem);
 }
 
@@ -67,29 +82,62 @@ export const get = <T>(path: string): Promise<T> => ask<T>("GET", path);
 export const post = <T>(path: string, body: unknown = {}): Promise<T> =>
   ask<T>("POST", path, body);
 
-/** Who is logged in; with a code from the address, as that code says. */
+/** Why the code of the address did not log in. */
+export const codeRefused = signal<Problem | null>(null);
+/** A code of the address while somebody is logged in already: they choose. */
+export const otherLogin = signal<string | null>(null);
+/** What became of a login or a logout, for the page to say. */
+export const loginSaid = signal("");
+
+const nameOf = (who: Session): string => `${who.name ?? "the gateway's token"} (${who.role})`;
+
+/** Who is logged in; a code of the address logs in where nobody is. */
 export async function begin(code: string | null): Promise<void> {
   try {
-    session.value =
-      code === null
-        ? await get<Session>("/v1/session")
-        : await post<Session>("/v1/session", { code });
+    session.value = await get<Session>("/v1/session");
   } catch (error) {
     if (!(error instanceof ApiError)) throw error;
-    if (code !== null) codeRefused.value = error.problem;
     session.value = null;
+    if (error.problem.code === "offline") return;
+  }
+  if (code === null) return;
+  if (session.value === null) await redeem(code);
+  else otherLogin.value = code;
+}
+
+export async function redeem(code: string): Promise<void> {
+  otherLogin.value = null;
+  try {
+    await logInBy({ code });
+  } catch (error) {
+    if (!(error instanceof ApiError)) throw error;
+    codeRefused.value = error.problem;
   }
 }
 
-/** Why the code of the address did not log in. */
-export const codeRefused = signal<Problem | null>(null);
-
-export async function logIn(token: string): Promise<void> {
-  session.value = await post<Session>("/v1/session", { token });
+async function logInBy(by: { token: string } | { code: string }): Promise<void> {
+  await post<Session>("/v1/session", by);
+  // What counts is who the next request is from.
+  const who = await get<Session>("/v1/session");
+  session.value = who;
+  codeRefused.value = null;
+  loginSaid.value = `You are logged in as ${nameOf(who)}.`;
 }
 
+export const logIn = (token: string): Promise<void> => logInBy({ token });
+
 export async function logOut(): Promise<void> {
-  await post("/v1/session/end");
+  try {
+    await post("/v1/session/end");
+  } catch (error) {
+    if (!(error instanceof ApiError)) throw error;
+    if (error.problem.code !== "login_required") {
+      loginSaid.value = `You are still logged in: ${error.problem.detail ?? error.problem.title}`;
+      return;
+    }
+  }
+  operatorName.value = "";
+  loginSaid.value = "";
   session.value = null;
 }
 

@@ -32,6 +32,7 @@ export interface Problem {
   verdict?: string;
   counts_from?: string;
   count?: number;
+  state?: State;
   token_file?: string;
 }
 

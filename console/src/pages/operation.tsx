@@ -4,7 +4,7 @@ import { get, session } from "../api/client";
 import type { Evidence, Key, Session } from "../api/types";
 import { Choices } from "../parts/settle";
 import { Moment, Nothing, Section, StateTag, Trouble } from "../parts/show";
-import { meanings } from "../parts/words";
+import { meaningOf } from "../parts/words";
 import { address, place } from "../state/place";
 import { useLive } from "../state/live";
 
@@ -50,7 +50,7 @@ export function timeline(key: Key): Step[] {
   for (const one of key.evidence) steps.push(stepOf(one));
   if (key.completed_at !== null) {
     const status = key.response === null ? "" : ` with status ${key.response.status}`;
-    steps.push({ at: key.completed_at, what: `Completed${status}; retries get this answer` });
+    steps.push({ at: key.completed_at, what: `Completed${status}; retries get this answer until its retention ends` });
   }
   if (key.reconcile_after !== null && key.state === "unknown") {
     steps.push({ at: key.reconcile_after, what: `The next question to ${key.provider}` });
@@ -81,6 +81,7 @@ function Facts({ of: key }: { of: Key }) {
       {key.provider === "" ? null : (
         <Fact name="provider">{key.provider}, asked {key.reconcile_attempts} times</Fact>
       )}
+      {key.release_basis === null ? null : <Fact name="release">{key.release_basis}</Fact>}
       {key.last_error_code === "" ? null : <Fact name="last error">{key.last_error_code}</Fact>}
       {key.trace_id === null ? null : <Fact name="trace">{key.trace_id}</Fact>}
       <Fact name="reference">{key.ref}</Fact>
@@ -146,7 +147,7 @@ export function Operation() {
     <>
       {problem === null ? null : <Trouble problem={problem} />}
       <p class="state-line">
-        <StateTag state={key.state} /> {meanings[key.state]}
+        <StateTag state={key.state} /> {meaningOf(key)}
         {key.contested ? (
           <b class="contested"> Contested: evidence contradicts this outcome. Compare it with the provider's books.</b>
         ) : null}

@@ -75,7 +75,7 @@ const severities: Record<Need["severity"], string> = {
 };
 
 export function Overview() {
-  const { loaded } = useLive(() => get<Status>("/v1/status"), 2_000, []);
+  const { loaded } = useLive(() => get<Status>("/v1/status"), 10_000, []);
   const { value: status, problem } = loaded.value;
   if (status === null) {
     return problem === null ? <p class="loading">Asking the gateway…</p> : <Trouble problem={problem} />;

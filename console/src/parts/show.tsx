@@ -54,9 +54,10 @@ export function Trouble({ problem }: { problem: Problem }) {
     role_missing: "Ask somebody with that role.",
     login_required: "Log in again.",
   };
+  const isForeign = problem.code === "bad_request" && problem.status === 403;
   return (
     <div class="trouble" role="alert">
-      <strong>{problem.title}</strong>
+      <strong>{isForeign ? "The gateway does not take this page for its own" : problem.title}</strong>
       {problem.detail === undefined ? null : <p>{problem.detail}</p>}
       {advice[problem.code] ? <p class="advice">{advice[problem.code]}</p> : null}
     </div>

@@ -18,7 +18,15 @@ export const meanings: Record<State, string> = {
   unknown: "The work may have run. Nothing runs again until evidence settles it.",
   in_progress: "An attempt runs now.",
   pending: "The request is stored and runs soon.",
-  failed_retryable: "Nothing happened. The next retry runs.",
+  failed_retryable: "Released. The next retry runs.",
   completed: "Done. Each retry gets the stored answer.",
-  expired: "The answer's retention is over. The key runs no more.",
+  expired: "The answer's retention is over. The key is refused until it is forgotten.",
 };
+
+/** The same of one record: a release is proven or somebody's word. */
+export function meaningOf(key: { state: State; release_basis: "proven" | "declared" | null }): string {
+  if (key.state !== "failed_retryable") return meanings[key.state];
+  return key.release_basis === "proven"
+    ? "Released: it is proven that the work was not done. The next retry runs."
+    : "Released: somebody, or a setting, declares that the work was not done. That is no proof. The next retry runs.";
+}

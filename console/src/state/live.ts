@@ -58,7 +58,7 @@ export function useLive<T>(
       if (!document.hidden && !unused.peek()) void round();
     }, milliseconds);
     const seen = (): void => {
-      if (!document.hidden) void round();
+      if (!document.hidden && !unused.peek()) void round();
     };
     document.addEventListener("visibilitychange", seen);
     return () => {

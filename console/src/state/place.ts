@@ -9,11 +9,20 @@ export interface Place {
   filters: URLSearchParams;
 }
 
+/** As it is where it is no good encoding. */
+function decoded(part: string): string {
+  try {
+    return decodeURIComponent(part);
+  } catch {
+    return part;
+  }
+}
+
 function read(): Place {
   const text = location.hash.replace(/^#\/?/, "");
   const [path = "", filters = ""] = text.split("?", 2);
   return {
-    path: path.split("/").filter((part) => part !== "").map(decodeURIComponent),
+    path: path.split("/").filter((part) => part !== "").map(decoded),
     filters: new URLSearchParams(filters),
   };
 }

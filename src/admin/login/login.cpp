@@ -243,7 +243,22 @@ std::expected<Caller, WireAnswer> Login::by_session(const ServerStream& client,
                  .status = 403}));
 }
 
-std::expected<Login::Begun, WireAnswer> Login::begin_session(std::string_view host,
+Login::Browser Login::browser_of(const ServerStream& client) const {
+  Browser browser{.host = std::string(client.head().host),
+                  .before = session_id_of(client).value_or("")};
+  if (const auto& peer = client.peer_address()) browser.peer = http::text_of(*peer);
+  if (!comes_from_proxy(client)) return browser;
+  const auto named = named_by_proxy(client);
+  if (named && *named) browser.by_proxy = source_name((*named)->name);
+  return browser;
+}
+
+std::string Login::csrf_of(const ServerStream& client, const Caller& caller) {
+  const Session* const session = caller.in_session ? session_of(client) : nullptr;
+  return session != nullptr ? session->csrf : "";
+}
+
+std::expected<Login::Begun, WireAnswer> Login::begin_session(const Browser& browser,
                                                              const std::string& token,
                                                              const std::string& code) {
   const MonotonicTime now = MonotonicClock::now();
@@ -252,6 +267,12 @@ std::expected<Login::Begun, WireAnswer> Login::begin_session(std::string_view ho
                 detail);
     return std::unexpected(to_answer({.code = ProblemCode::login_required, .detail = detail}));
   };
+  if (browser.by_proxy) {
+    return std::unexpected(
+        to_answer({.code = ProblemCode::state_refused,
+                   .detail = "The proxy in front logs this browser in as " + *browser.by_proxy +
+                             ", with each request: a token changes nothing here."}));
+  }
   std::expected<Caller, std::string> caller;
   if (token.empty()) {
     auto redeemed = sessions_.redeem(code, now);
@@ -264,11 +285,13 @@ std::expected<Login::Begun, WireAnswer> Login::begin_session(std::string_view ho
     if (!caller) return refused(caller.error());
   }
   log_(LogLevel::info, "console_login",
-       {{"operator", caller->name},
+       {{"operator", caller->name.empty() ? "the operator's token" : caller->name},
         {"role", std::string(name_of(caller->role))},
-        {"by", token.empty() ? "code" : "token"}});
+        {"by", token.empty() ? "code" : "token"},
+        {"peer", browser.peer}});
+  sessions_.end(browser.before);
   const std::string id = sessions_.begin(std::move(*caller), now);
-  return Begun{*sessions_.find(id, now), session_cookie(cookie_name_at(host), id)};
+  return Begun{*sessions_.find(id, now), session_cookie(cookie_name_at(browser.host), id)};
 }
 
 std::string Login::end_session(const ServerStream& client) {
@@ -277,7 +300,7 @@ std::string Login::end_session(const ServerStream& client) {
 }
 
 std::optional<std::string> Login::make_code(const Caller& caller) {
-  if (!caller.token) return std::nullopt;
+  if (!caller.token || caller.in_session) return std::nullopt;
   return sessions_.make_code(caller, MonotonicClock::now());
 }
 

@@ -29,23 +29,31 @@ class Login {
   /// Whether the token of an earlier caller_of() is still good for the same name and role. Ask
   /// behind each wait for a client: a slow body may outlast a revocation.
   bool still_has(const Caller& caller);
-  /// The session that the request's cookie names; null: there is none, or it is over. Valid until
-  /// the next call.
-  const Session* session_of(const http::ServerStream& client);
+  /// What a browser's request for a session says besides its body.
+  struct Browser {
+    std::string host;                       ///< Of the request: it names the cookie.
+    std::string before{};                   ///< The id of the session that it has; may be empty.
+    std::string peer{};                     ///< For the log.
+    std::optional<std::string> by_proxy{};  ///< Whom a trusted proxy names.
+  };
+  Browser browser_of(const http::ServerStream& client) const;
+  /// The second value of the session in which this caller's request came; empty: it came in none.
+  std::string csrf_of(const http::ServerStream& client, const Caller& caller);
   /// A session that has begun, and the Set-Cookie by which the browser keeps it.
   struct Begun {
     Session session;
     std::string cookie;
   };
-  /// Begins a session by a token, or by a code of make_code() where the token is empty; the cookie
-  /// is that of this Host. The error is 401.
-  std::expected<Begun, WireAnswer> begin_session(std::string_view host, const std::string& token,
+  /// Begins a session by a token, or by a code of make_code() where the token is empty, in place of
+  /// the one that the browser has. The error is 401, or 409 where each request of the browser has
+  /// the name that a proxy gives it.
+  std::expected<Begun, WireAnswer> begin_session(const Browser& browser, const std::string& token,
                                                  const std::string& code);
   /// Ends the session of the request's cookie, if there is one. Returns the Set-Cookie that removes
   /// the cookie.
   std::string end_session(const http::ServerStream& client);
   /// A code that begins one session of this caller within limits::console_code_max. None: the
-  /// caller has sent no token, which a session could end with.
+  /// caller has sent no token. A session makes none: it would outlive its own end.
   std::optional<std::string> make_code(const Caller& caller);
 
   /// Whether this client may ask a probe without a login.
@@ -69,6 +77,9 @@ class Login {
                                                       const Session& session);
   std::optional<Role> role_of(const std::vector<std::string>& names) const;
   bool comes_from_proxy(const http::ServerStream& client) const;
+  /// The session that the request's cookie names; null: there is none, or it is over. Valid until
+  /// the next call.
+  const Session* session_of(const http::ServerStream& client);
   /// None: it names nobody.
   std::expected<std::optional<Named>, std::string> named_by_proxy(
       const http::ServerStream& client) const;

@@ -42,6 +42,7 @@ struct Caller {
   std::optional<Digest> token{};
   /// What proved it, for the audit: "operator_token", "token", "proxy" or "certificate".
   std::string_view login{};
+  bool in_session = false;  ///< The session of a browser stood for the token.
 };
 
 }  // namespace idem::admin

@@ -4,6 +4,7 @@
 #include <idem/fingerprint.hpp>
 
 #include <algorithm>
+#include <iterator>
 
 namespace idem::admin {
 namespace {
@@ -25,13 +26,31 @@ std::string_view trimmed(std::string_view text) {
 
 std::string Sessions::begin(Caller caller, MonotonicTime now) {
   const std::string id = random_text();
+  caller.in_session = true;
+  const auto token = caller.token;
   sessions_.push_front({sha256(id), {std::move(caller), random_text()}, now, now});
   by_id_[sessions_.front().id] = sessions_.begin();
-  if (sessions_.size() > limits::console_sessions_max) {
-    by_id_.erase(sessions_.back().id);
-    sessions_.pop_back();
-  }
+  drop_beyond_limits(token);
   return id;
+}
+
+void Sessions::drop_beyond_limits(const std::optional<Digest>& token) {
+  std::size_t of_token = 0;
+  auto last_of_token = sessions_.end();
+  for (auto at = sessions_.begin(); at != sessions_.end(); ++at) {
+    if (at->session.caller.token != token) continue;
+    ++of_token;
+    last_of_token = at;
+  }
+  auto dropped = sessions_.end();
+  if (of_token > limits::console_sessions_of_token_max) {
+    dropped = last_of_token;
+  } else if (sessions_.size() > limits::console_sessions_max) {
+    dropped = std::prev(sessions_.end());
+  }
+  if (dropped == sessions_.end()) return;
+  by_id_.erase(dropped->id);
+  sessions_.erase(dropped);
 }
 
 const Session* Sessions::find(std::string_view id, MonotonicTime now) {
@@ -60,9 +79,21 @@ void Sessions::end(std::string_view id) {
 std::string Sessions::make_code(Caller caller, MonotonicTime now) {
   std::erase_if(codes_,
                 [&](const auto& one) { return now - one.second.made >= limits::console_code_max; });
-  if (codes_.size() >= limits::console_codes_max) {
-    codes_.erase(
-        std::ranges::min_element(codes_, {}, [](const auto& one) { return one.second.made; }));
+  const auto oldest_of = [&](const auto& is_meant) {
+    auto oldest = codes_.end();
+    for (auto at = codes_.begin(); at != codes_.end(); ++at) {
+      if (!is_meant(at->second)) continue;
+      if (oldest == codes_.end() || at->second.made < oldest->second.made) oldest = at;
+    }
+    return oldest;
+  };
+  const auto is_of_token = [&](const Code& one) { return one.caller.token == caller.token; };
+  const auto of_token =
+      std::ranges::count_if(codes_, [&](const auto& one) { return is_of_token(one.second); });
+  if (static_cast<std::size_t>(of_token) >= limits::console_codes_of_token_max) {
+    codes_.erase(oldest_of(is_of_token));
+  } else if (codes_.size() >= limits::console_codes_max) {
+    codes_.erase(oldest_of([](const Code&) { return true; }));
   }
   std::string code = random_text();
   codes_[sha256(code)] = {std::move(caller), now};

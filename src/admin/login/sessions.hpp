@@ -25,7 +25,8 @@ struct Session {
 /// the token that it was begun with: ask Login::still_has() for its caller each time. One thread.
 class Sessions {
  public:
-  /// Begins one. Returns its id, 64 hexadecimal digits, which only the browser's cookie has.
+  /// Begins one; where there are too many, of its token or in all, the one that was used least
+  /// recently ends. Returns its id, 64 hexadecimal digits, which only the browser's cookie has.
   std::string begin(Caller caller, MonotonicTime now);
   /// The session of this id, which is used from now on; null: there is none, or its time is over.
   /// Valid until the next call.
@@ -38,6 +39,8 @@ class Sessions {
   std::optional<Caller> redeem(std::string_view code, MonotonicTime now);
 
  private:
+  void drop_beyond_limits(const std::optional<Digest>& token);
+
   struct Kept {
     Digest id;
     Session session;

@@ -84,9 +84,15 @@ std::string named_file(const AdminAnswer& answer) {
   return file != nullptr ? *file : std::string();
 }
 
+/// Of a URL that somebody copied from a browser.
+std::string without_slash(std::string url) {
+  while (url.ends_with('/')) url.pop_back();
+  return url;
+}
+
 std::expected<AdminAnswer, AdminFailure> send(const AdminAccess& access, const std::string& target,
                                               const std::string* body, const std::string& token) {
-  FetchRequest request{.url = access.url + target,
+  FetchRequest request{.url = without_slash(access.url) + target,
                        .timeout = time_max,
                        .max_bytes = answer_bytes_max,
                        .ca_file = access.ca_file,

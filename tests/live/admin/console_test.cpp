@@ -127,6 +127,45 @@ TEST_F(Console, logging_out_ends_the_session) {
   EXPECT_EQ(send(with(plain("GET", "/v1/keys"), "Cookie", cookie_of(begun))).status, 401);
 }
 
+TEST_F(Console, a_new_login_ends_the_one_that_the_browser_had) {
+  const auto first = begin_as("viewer");
+  const auto second =
+      send(with(plain("POST", "/v1/session", R"({"token":")" + tokens_.at("operator") + "\"}"),
+                "Cookie", cookie_of(first)));
+  ASSERT_EQ(second.status, 200) << second.raw;
+  EXPECT_EQ(send(with(plain("GET", "/v1/keys"), "Cookie", cookie_of(first))).status, 401);
+  EXPECT_EQ(send(with(plain("GET", "/v1/keys"), "Cookie", cookie_of(second))).status, 200);
+}
+
+// The page must not show another person than the one whose decisions count.
+TEST_F(Console, a_token_beside_the_cookie_counts_and_has_no_csrf_token) {
+  const auto begun = begin_as("viewer");
+  const auto both = send(with(with(plain("GET", "/v1/session"), "Cookie", cookie_of(begun)),
+                              "Authorization", "Bearer " + tokens_.at("operator")));
+  EXPECT_EQ(json_text(both.body, "name"), "operator");
+  EXPECT_NE(both.body.find("\"csrf\":null"), std::string::npos) << both.body;
+}
+
+class ConsoleBehindAProxy : public Console {
+ protected:
+  std::vector<std::string> flags() const override {
+    return {"--admin-tokens",        tokens_file(),  "--admin-identity-field", "X-User",
+            "--admin-trusted-proxy", "127.0.0.1/32", "--admin-role",           "operator=bob"};
+  }
+};
+
+TEST_F(ConsoleBehindAProxy, a_browser_that_the_proxy_names_begins_no_session) {
+  const auto as_bob = [](Request request) { return with(std::move(request), "X-User", "bob"); };
+  const auto seen = send(as_bob(plain("GET", "/v1/session")));
+  EXPECT_EQ(json_text(seen.body, "name"), "bob");
+  EXPECT_NE(seen.body.find("\"csrf\":null"), std::string::npos) << seen.body;
+  const auto body = R"({"token":")" + tokens_.at("viewer") + "\"}";
+  EXPECT_TRUE(is_problem(send(as_bob(plain("POST", "/v1/session", body))), 409, "state_refused"));
+  EXPECT_EQ(begin(body).status, 200) << "the proxy names nobody";
+  EXPECT_TRUE(
+      is_problem(send(as_bob(plain("POST", "/v1/session/codes", "{}"))), 400, "invalid_request"));
+}
+
 TEST_F(Console, the_command_prints_an_address_that_logs_in_once) {
   const auto ran = run_program(built_program("idem"),
                                {"console", "--json", "--admin-url", "http://" + gateway_->admin()},
@@ -140,11 +179,11 @@ TEST_F(Console, the_command_prints_an_address_that_logs_in_once) {
   EXPECT_EQ(begun.status, 200) << begun.raw;
   EXPECT_EQ(json_text(begun.body, "name"), "operator");
   EXPECT_TRUE(is_problem(begin(body), 401, "login_required"));
-  // A session may lend itself to another browser; that one ends with the token, too.
+  // A session that could lend itself would never end.
   const auto lent =
       send(with(with(plain("POST", "/v1/session/codes", "{}"), "Cookie", cookie_of(begun)),
                 "Idem-Csrf", csrf_of(begun)));
-  EXPECT_EQ(lent.status, 200) << lent.raw;
+  EXPECT_TRUE(is_problem(lent, 400, "invalid_request"));
 }
 
 TEST_F(Console, its_files_allow_no_code_of_others) {

@@ -22,6 +22,7 @@ TEST(Sessions, are_found_by_their_ids_alone) {
   ASSERT_NE(found, nullptr);
   EXPECT_EQ(found->caller.name, "ada");
   EXPECT_EQ(found->caller.role, Role::support);
+  EXPECT_TRUE(found->caller.in_session);
   EXPECT_EQ(found->csrf.size(), 64U);
   EXPECT_NE(found->csrf, sessions.find(other, start)->csrf);
   EXPECT_NE(found->csrf, id);
@@ -47,15 +48,33 @@ TEST(Sessions, end_without_use_and_after_a_shift) {
   EXPECT_EQ(sessions.find(used, start + limits::console_session_max), nullptr);
 }
 
+Caller with_token(int number) {
+  return {"somebody", Role::viewer, sha256("token " + std::to_string(number)), "token"};
+}
+
 TEST(Sessions, with_too_many_the_one_used_least_recently_ends) {
   Sessions sessions;
-  const auto first = sessions.begin(ada(), start);
-  const auto second = sessions.begin(ada(), start);
-  for (std::size_t i = 2; i < limits::console_sessions_max; ++i) sessions.begin(ada(), start);
+  const auto first = sessions.begin(with_token(0), start);
+  const auto second = sessions.begin(with_token(1), start);
+  const auto most = static_cast<int>(limits::console_sessions_max);
+  for (int i = 2; i < most; ++i) sessions.begin(with_token(i), start);
   ASSERT_NE(sessions.find(first, start + 1s), nullptr);
-  sessions.begin(ada(), start + 2s);
+  sessions.begin(with_token(most), start + 2s);
   EXPECT_NE(sessions.find(first, start + 3s), nullptr);
   EXPECT_EQ(sessions.find(second, start + 3s), nullptr);
+}
+
+TEST(Sessions, many_of_one_token_end_only_its_own) {
+  Sessions sessions;
+  const auto other = sessions.begin(with_token(1), start);
+  const auto oldest = sessions.begin(ada(), start);
+  const auto next = sessions.begin(ada(), start);
+  for (std::size_t i = 2; i <= limits::console_sessions_of_token_max; ++i) {
+    sessions.begin(ada(), start);
+  }
+  EXPECT_EQ(sessions.find(oldest, start), nullptr);
+  EXPECT_NE(sessions.find(next, start), nullptr);
+  EXPECT_NE(sessions.find(other, start), nullptr);
 }
 
 TEST(Sessions, a_code_is_good_once_and_not_for_long) {
@@ -74,13 +93,25 @@ TEST(Sessions, a_code_is_good_once_and_not_for_long) {
 
 TEST(Sessions, with_too_many_codes_the_oldest_goes) {
   Sessions sessions;
-  const auto oldest = sessions.make_code(ada(), start);
-  const auto next = sessions.make_code(ada(), start + 1ms);
-  for (std::size_t i = 2; i <= limits::console_codes_max; ++i) {
-    sessions.make_code(ada(), start + 2ms);
-  }
+  const auto oldest = sessions.make_code(with_token(0), start);
+  const auto next = sessions.make_code(with_token(1), start + 1ms);
+  const auto most = static_cast<int>(limits::console_codes_max);
+  for (int i = 2; i <= most; ++i) sessions.make_code(with_token(i), start + 2ms);
   EXPECT_FALSE(sessions.redeem(oldest, start + 3ms));
   EXPECT_TRUE(sessions.redeem(next, start + 3ms));
+}
+
+TEST(Sessions, many_codes_of_one_token_cancel_only_its_own) {
+  Sessions sessions;
+  const auto other = sessions.make_code(with_token(1), start);
+  const auto oldest = sessions.make_code(ada(), start + 1ms);
+  const auto next = sessions.make_code(ada(), start + 2ms);
+  for (std::size_t i = 2; i <= limits::console_codes_of_token_max; ++i) {
+    sessions.make_code(ada(), start + 3ms);
+  }
+  EXPECT_FALSE(sessions.redeem(oldest, start + 4ms));
+  EXPECT_TRUE(sessions.redeem(next, start + 4ms));
+  EXPECT_TRUE(sessions.redeem(other, start + 4ms));
 }
 
 TEST(SessionCookie, has_the_port_in_its_name) {
