@@ -128,7 +128,7 @@ function OtherLogin() {
   if (code === null) return null;
   return (
     <div class="trouble" role="alert">
-      <strong>This address logs in somebody else, perhaps.</strong>
+      <strong>This address may log you in as another person.</strong>
       <p>You are logged in. The log names your decisions by the login: go on only with an address that you have asked for.</p>
       <p class="buttons">
         <button type="button" onClick={() => {

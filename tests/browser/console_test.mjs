@@ -23,8 +23,9 @@ test("the address of idem console logs in once", { skip }, async () => {
   await page.goto(address);
   await page.getByRole("heading", { name: "Overview" }).waitFor();
   assert.ok(!page.url().includes("code="), "the code has left the address");
-  await page.getByText("operator-ada (operator)").waitFor();
-  assert.deepEqual(page.errors, []);
+  await page.locator(".who").getByText("operator-ada (operator)").waitFor();
+  // A browser reports the answer to the question who is logged in, before anybody is.
+  assert.deepEqual(page.errors.filter((text) => !text.includes("401")), []);
   const second = await world.open();
   await second.goto(address);
   await second.getByText("The code is not known").waitFor();
@@ -41,7 +42,7 @@ test("a wrong token is refused in words, and the session outlives a reload of th
   await page.getByRole("button", { name: "Log in" }).click();
   await page.getByRole("heading", { name: "Overview" }).waitFor();
   await page.reload();
-  await page.getByText("viewer-ada (viewer)").waitFor();
+  await page.locator(".who").getByText("viewer-ada (viewer)").waitFor();
   await page.getByRole("button", { name: "Log out" }).click();
   await page.getByLabel("Token").waitFor();
   await page.reload();
@@ -195,16 +196,16 @@ test("no answer is guessed: what retries get is written and shown before it is s
   await unknown();
 });
 
-test("a code in the address asks before it logs in somebody else", { skip }, async () => {
+test("a code in the address asks before it replaces a login", { skip }, async () => {
   const page = await world.logIn("viewer");
   const address = (await world.idem("console")).stdout.trim();
   await page.evaluate((to) => {
     location.href = to;
   }, address);
-  await page.getByRole("alert").getByText("This address logs in somebody else").waitFor();
+  await page.getByRole("alert").getByText("This address may log you in as another person").waitFor();
   assert.ok(!page.url().includes("code="));
   await page.getByRole("button", { name: "Stay logged in" }).click();
-  await page.getByText("viewer-ada (viewer)").waitFor();
+  await page.locator(".who").getByText("viewer-ada (viewer)").waitFor();
   const again = (await world.idem("console")).stdout.trim();
   await page.evaluate((to) => {
     location.href = to;

@@ -64,9 +64,9 @@ TEST(HouseWords, are_split_at_underscores_and_capitals) {
 TEST(HouseWords, are_those_of_the_field) {
   std::vector<fs::path> files = top_files();
   for (const auto* folder :
-       {"src", "include", "schema", "docs", "examples", "tests", "fuzz", "deploy"}) {
+       {"src", "include", "schema", "docs", "examples", "tests", "fuzz", "deploy", "console/src"}) {
     const auto found = files_below(folder, {".cpp", ".hpp", ".sql", ".lua", ".md", ".py", ".go",
-                                            ".js", ".mjs", ".ts", ".yml", ".yaml"});
+                                            ".js", ".mjs", ".ts", ".tsx", ".yml", ".yaml"});
     files.insert(files.end(), found.begin(), found.end());
   }
   for (const auto& file : files) {

@@ -84,7 +84,7 @@ export const post = <T>(path: string, body: unknown = {}): Promise<T> =>
 
 /** Why the code of the address did not log in. */
 export const codeRefused = signal<Problem | null>(null);
-/** A code of the address while somebody is logged in already: they choose. */
+/** A code of the address while another login is good: the operator chooses. */
 export const otherLogin = signal<string | null>(null);
 /** What became of a login or a logout, for the page to say. */
 export const loginSaid = signal("");

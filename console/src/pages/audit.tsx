@@ -38,7 +38,7 @@ function Verification() {
           ? ""
           : seen.first_bad === null
             ? `Yes: ${count(seen.lines)} lines${seen.last === null ? "" : `, up to line ${seen.last.seq}, hash ${seen.last.hash}`}. Only who noted an earlier last line can see that the end is missing: idem audit verify --expect.`
-            : `No: line ${seen.first_bad} is the first wrong one. ${seen.why ?? ""} Somebody may have changed the store: compare with an exported copy.`}
+            : `No: line ${seen.first_bad} is the first wrong one. ${seen.why ?? ""} The store may have been changed: compare with an exported copy.`}
       </p>
       {problem.value === null ? null : <Trouble problem={problem.value} />}
     </Section>

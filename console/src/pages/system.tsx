@@ -77,7 +77,7 @@ function Settings({ who }: { who: Session }) {
       <p role="status" class="said">{said.value}</p>
       {value.refused === null ? null : <p class="trouble" role="alert">A reload would be refused: {value.refused}</p>}
       {value.changes.length === 0 ? (
-        <Nothing>The file says what applies. When somebody edits it, the difference stands here before it applies.</Nothing>
+        <Nothing>The file says what applies. After an edit the difference is here before it applies.</Nothing>
       ) : (
         <table>
           <thead>

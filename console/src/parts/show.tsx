@@ -51,7 +51,7 @@ export function Trouble({ problem }: { problem: Problem }) {
   if (problem.code === "offline") return null;
   const advice: Record<string, string> = {
     store_unavailable: "The gateway runs, and its store does not answer: look at the store's server or disk.",
-    role_missing: "Ask somebody with that role.",
+    role_missing: "Ask a colleague who has that role.",
     login_required: "Log in again.",
   };
   const isForeign = problem.code === "bad_request" && problem.status === 403;

@@ -1,6 +1,6 @@
 import type { State } from "../api/types";
 
-/** "3 min", "2 h 10 min", "4 d": how long, for people. */
+/** "3 min", "2 h 10 min", "4 d": how long it is. */
 export function span(seconds: number): string {
   const whole = Math.max(0, Math.round(seconds));
   if (whole < 60) return `${whole} s`;
@@ -23,10 +23,10 @@ export const meanings: Record<State, string> = {
   expired: "The answer's retention is over. The key is refused until it is forgotten.",
 };
 
-/** The same of one record: a release is proven or somebody's word. */
+/** The same of one record: a release is proven, or declared. */
 export function meaningOf(key: { state: State; release_basis: "proven" | "declared" | null }): string {
   if (key.state !== "failed_retryable") return meanings[key.state];
   return key.release_basis === "proven"
     ? "Released: it is proven that the work was not done. The next retry runs."
-    : "Released: somebody, or a setting, declares that the work was not done. That is no proof. The next retry runs.";
+    : "Released: an operator, or a setting, declares that the work was not done. That is no proof. The next retry runs.";
 }

@@ -2,7 +2,7 @@ import { computed, signal } from "@preact/signals";
 
 /**
  * Where the page is: behind the number sign, which no browser sends, so that neither a log nor a
- * proxy gets the keys that somebody looks for.
+ * proxy gets the keys of a search.
  */
 export interface Place {
   path: string[];
@@ -41,7 +41,7 @@ export function address(path: string[], filters: Record<string, string> = {}): s
   return `#/${path.map(encodeURIComponent).join("/")}${given === "" ? "" : `?${given}`}`;
 }
 
-/** Filters stay in the address, so that a link to what somebody sees can be sent. */
+/** Filters stay in the address, so that a link leads to the same view. */
 export function setFilters(changes: Record<string, string>): void {
   const filters = new URLSearchParams(place.peek().filters);
   for (const [name, value] of Object.entries(changes)) {

@@ -84,7 +84,7 @@ std::string named_file(const AdminAnswer& answer) {
   return file != nullptr ? *file : std::string();
 }
 
-/// Of a URL that somebody copied from a browser.
+/// Of a URL that was copied from a browser.
 std::string without_slash(std::string url) {
   while (url.ends_with('/')) url.pop_back();
   return url;

@@ -49,7 +49,7 @@ TEST(Sessions, end_without_use_and_after_a_shift) {
 }
 
 Caller with_token(int number) {
-  return {"somebody", Role::viewer, sha256("token " + std::to_string(number)), "token"};
+  return {"bob", Role::viewer, sha256("token " + std::to_string(number)), "token"};
 }
 
 TEST(Sessions, with_too_many_the_one_used_least_recently_ends) {
