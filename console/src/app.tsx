@@ -2,7 +2,8 @@ import { signal } from "@preact/signals";
 import { useEffect, useRef } from "preact/hooks";
 import type { ComponentType } from "preact";
 
-import { loginSaid, logOut, offline, otherLogin, redeem, session } from "./api/client";
+import { loginSaid, logOut, nameOf, offline, otherLogin, redeem, session } from "./api/client";
+import type { Session } from "./api/types";
 import { Audit } from "./pages/audit";
 import { Find } from "./pages/find";
 import { Login } from "./pages/login";
@@ -117,7 +118,7 @@ function Unused() {
   if (!unused.value) return null;
   return (
     <p class="offline" role="status">
-      Nobody has used this page for half an hour: it asks no more, and what you see is old. Press a key or click to go on.
+      This page has stopped updating: nobody has used it for half an hour. Press a key or click.
     </p>
   );
 }
@@ -129,7 +130,10 @@ function OtherLogin() {
   return (
     <div class="trouble" role="alert">
       <strong>This address may log you in as another person.</strong>
-      <p>You are logged in. The log names your decisions by the login: go on only with an address that you have asked for.</p>
+      <p>
+        You are logged in as {nameOf(session.value as Session)}. If you go on, the log names your decisions by the other login. Did you ask for this
+        address?
+      </p>
       <p class="buttons">
         <button type="button" onClick={() => {
           otherLogin.value = null;
@@ -161,7 +165,14 @@ export function App() {
   const who = session.value;
   const shown = pages.find((one) => one.path === page.value) ?? linked[0]!;
   useHeading(shown.name, place.value.path.join("/"));
-  if (who === "asking") return <p class="loading">Asking who you are…</p>;
+  if (who === "asking") {
+    return (
+      <>
+        <Offline />
+        <p class="loading">Asking who you are…</p>
+      </>
+    );
+  }
   if (who === null) {
     return (
       <>
@@ -182,7 +193,7 @@ export function App() {
           ))}
         </nav>
         <span class="who">
-          {who.name ?? "the gateway's token"} ({who.role}){" "}
+          {nameOf(who)}{" "}
           {who.csrf === null ? null : (
             <button type="button" onClick={() => void logOut()}>Log out</button>
           )}

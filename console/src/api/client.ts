@@ -14,14 +14,39 @@ export const session = signal<Session | null | "asking">("asking");
 export const operatorName = signal(sessionStorage.getItem("idem.name") ?? "");
 operatorName.subscribe((name) => sessionStorage.setItem("idem.name", name));
 
-/** How far the gateway's clock is ahead of the browser's, in milliseconds; whole seconds, rounded down. */
-let ahead = 0;
-export const serverNow = (): number => Date.now() + ahead;
-
 const patience = { GET: 15_000, POST: 90_000, verify: 600_000 };
+
+/** Why the login page is there; empty: nobody was logged in. */
+export const loginNote = signal("");
 
 /** The server does not answer: since when, and why. */
 export const offline = signal<{ since: number; why: string } | null>(null);
+
+/** An order to which no answer came that says what became of it. */
+export const inDoubt: Problem = {
+  code: "no_answer",
+  title: "The gateway did not answer",
+  status: 0,
+  detail:
+    "It is not known whether your order was carried out. Wait until the page shows the record again, and read its state, before you decide again.",
+};
+
+/** Throws where the text is no JSON object: no answer of the admin API is anything else. */
+function objectOf(text: string): object {
+  const read: unknown = JSON.parse(text);
+  if (typeof read !== "object" || read === null || Array.isArray(read)) throw new SyntaxError("The answer is no object.");
+  return read;
+}
+
+function problemOf(status: number, text: string): Problem {
+  try {
+    const read = objectOf(text) as Partial<Problem>;
+    if (typeof read.title === "string" && typeof read.code === "string") return { ...read, title: read.title, code: read.code, status };
+  } catch {
+    // Something between the browser and the gateway answered.
+  }
+  return { code: "unreadable", title: `HTTP ${status}, not from the gateway`, status };
+}
 
 async function ask<T>(method: string, path: string, body?: unknown): Promise<T> {
   const headers: Record<string, string> = { Accept: "application/json" };
@@ -38,7 +63,7 @@ async function ask<T>(method: string, path: string, body?: unknown): Promise<T> 
   const most = path.startsWith("/v1/audit/verify") ? patience.verify : method === "GET" ? patience.GET : patience.POST;
   let answer: Response;
   let text: string;
-  let read: unknown = {};
+  let read: unknown;
   try {
     answer = await fetch(path, {
       method,
@@ -49,32 +74,25 @@ async function ask<T>(method: string, path: string, body?: unknown): Promise<T> 
     });
     text = await answer.text();
     // An answer that is cut, or comes from something in between, says nothing about an order either.
-    if (answer.ok && text !== "") read = JSON.parse(text);
+    if (answer.ok) read = objectOf(text);
   } catch (error) {
     const why = error instanceof Error ? error.message : String(error);
     offline.value = { since: offline.peek()?.since ?? Date.now(), why };
-    throw new ApiError({
-      code: method === "GET" ? "offline" : "no_answer",
-      title: "The gateway did not answer",
-      status: 0,
-      detail:
-        method === "GET"
-          ? "It does not answer now. The page asks again by itself."
-          : "It may have done what you ordered, or not. Look at what it shows when it answers again, before you repeat the order.",
-    });
+    throw new ApiError(method === "GET" ? { ...inDoubt, code: "offline", detail: "It does not answer now." } : inDoubt);
   }
   offline.value = null;
-  const date = Date.parse(answer.headers.get("Date") ?? "");
-  if (!Number.isNaN(date)) ahead = date - Date.now();
   if (answer.ok) return read as T;
-  let problem: Problem;
-  try {
-    problem = JSON.parse(text) as Problem;
-  } catch {
-    problem = { code: "unreadable", title: `HTTP ${answer.status}`, status: answer.status };
-  }
+  const problem = problemOf(answer.status, text);
+  const orders = method !== "GET" && !path.startsWith("/v1/session");
+  if (orders && answer.status >= 500) problem.detail = `${inDoubt.detail} ${problem.detail ?? ""}`;
   // That a login was refused ends no other one.
-  if (answer.status === 401 && path !== "/v1/session") session.value = null;
+  if (answer.status === 401 && path !== "/v1/session") {
+    session.value = null;
+    operatorName.value = "";
+    loginNote.value = orders
+      ? "Your login had ended: nothing was ordered. Log in and decide again."
+      : "Your login has ended.";
+  }
   throw new ApiError(problem);
 }
 
@@ -82,14 +100,14 @@ export const get = <T>(path: string): Promise<T> => ask<T>("GET", path);
 export const post = <T>(path: string, body: unknown = {}): Promise<T> =>
   ask<T>("POST", path, body);
 
-/** Why the code of the address did not log in. */
-export const codeRefused = signal<Problem | null>(null);
+/** Why nobody is logged in, where the gateway said so. */
+export const refused = signal<Problem | null>(null);
 /** A code of the address while another login is good: the operator chooses. */
 export const otherLogin = signal<string | null>(null);
 /** What became of a login or a logout, for the page to say. */
 export const loginSaid = signal("");
 
-const nameOf = (who: Session): string => `${who.name ?? "the gateway's token"} (${who.role})`;
+export const nameOf = (who: Session): string => `${who.name ?? "the gateway's token"} (${who.role})`;
 
 /** Who is logged in; a code of the address logs in where nobody is. */
 export async function begin(code: string | null): Promise<void> {
@@ -97,8 +115,12 @@ export async function begin(code: string | null): Promise<void> {
     session.value = await get<Session>("/v1/session");
   } catch (error) {
     if (!(error instanceof ApiError)) throw error;
+    if (error.problem.code === "offline") {
+      setTimeout(() => void begin(code), 3_000);
+      return;
+    }
+    if (error.problem.code !== "login_required") refused.value = error.problem;
     session.value = null;
-    if (error.problem.code === "offline") return;
   }
   if (code === null) return;
   if (session.value === null) await redeem(code);
@@ -111,7 +133,10 @@ export async function redeem(code: string): Promise<void> {
     await logInBy({ code });
   } catch (error) {
     if (!(error instanceof ApiError)) throw error;
-    codeRefused.value = error.problem;
+    refused.value = error.problem;
+    const who = session.peek();
+    if (who === null || who === "asking") return;
+    loginSaid.value = `You are still logged in as ${nameOf(who)}. ${error.problem.detail ?? error.problem.title}`;
   }
 }
 
@@ -119,8 +144,10 @@ async function logInBy(by: { token: string } | { code: string }): Promise<void> 
   await post<Session>("/v1/session", by);
   // What counts is who the next request is from.
   const who = await get<Session>("/v1/session");
+  operatorName.value = "";
   session.value = who;
-  codeRefused.value = null;
+  refused.value = null;
+  loginNote.value = "";
   loginSaid.value = `You are logged in as ${nameOf(who)}.`;
 }
 
@@ -132,7 +159,10 @@ export async function logOut(): Promise<void> {
   } catch (error) {
     if (!(error instanceof ApiError)) throw error;
     if (error.problem.code !== "login_required") {
-      loginSaid.value = `You are still logged in: ${error.problem.detail ?? error.problem.title}`;
+      loginSaid.value =
+        error.problem.code === "no_answer"
+          ? "It is not known whether you are logged out: try again, or close the browser."
+          : `You are still logged in. ${error.problem.detail ?? error.problem.title}`;
       return;
     }
   }

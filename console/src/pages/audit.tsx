@@ -27,7 +27,7 @@ function Verification() {
   };
   const seen = verdict.value;
   return (
-    <Section title="Is the chain whole?">
+    <Section title="Was the audit changed?">
       <div class="buttons">
         <button type="button" disabled={asking.value} onClick={() => void verify()}>
           {asking.value ? "Reading all lines…" : "Verify all lines"}
@@ -37,8 +37,8 @@ function Verification() {
         {seen === null
           ? ""
           : seen.first_bad === null
-            ? `Yes: ${count(seen.lines)} lines${seen.last === null ? "" : `, up to line ${seen.last.seq}, hash ${seen.last.hash}`}. Only who noted an earlier last line can see that the end is missing: idem audit verify --expect.`
-            : `No: line ${seen.first_bad} is the first wrong one. ${seen.why ?? ""} The store may have been changed: compare with an exported copy.`}
+            ? `No: all ${count(seen.lines)} lines are as they were written${seen.last === null ? "" : `, up to line ${seen.last.seq}, hash ${seen.last.hash}`}. This does not show whether the last lines were removed: compare with a noted SEQ:HASH, idem audit verify --expect.`
+            : `Yes: line ${seen.first_bad} is the first wrong one. ${seen.why ?? ""} The store may have been changed: compare with an exported copy.`}
       </p>
       {problem.value === null ? null : <Trouble problem={problem.value} />}
     </Section>

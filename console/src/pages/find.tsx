@@ -22,6 +22,8 @@ export function Find() {
   const text = useSignal(key);
   const inScope = useSignal(scope);
   const ofOperation = useSignal(operation);
+  // The counts are those of the whole store.
+  const isFiltered = scope !== "" || operation !== "" || key !== "" || contested !== "";
   const parameters = query({ state, scope, operation, key, contested, cursor, limit: 50 });
   const { loaded } = useLive(() => get<KeysPage>(`/v1/keys${parameters}`), 3_000, [parameters]);
   const { value, problem } = loaded.value;
@@ -29,7 +31,11 @@ export function Find() {
     event.preventDefault();
     const wanted = text.value.trim();
     if (ref.test(wanted)) go(["operation", wanted]);
-    else setFilters({ key: wanted, scope: inScope.value.trim(), operation: ofOperation.value.trim(), cursor: "" });
+    else {
+      // A key is looked for in all states: a filter would hide a record that is there.
+      const all = wanted === "" ? {} : { state: "", contested: "" };
+      setFilters({ key: wanted, scope: inScope.value.trim(), operation: ofOperation.value.trim(), cursor: "", ...all });
+    }
   };
   return (
     <>
@@ -62,7 +68,7 @@ export function Find() {
         <a href={address(["find"], { scope, operation })} aria-current={state === "" ? "page" : undefined}>all</a>
         {states.map((one) => (
           <a key={one} href={address(["find"], { state: one, scope, operation })} aria-current={state === one ? "page" : undefined}>
-            <StateTag state={one as State} /> {value === null ? "" : count(value.counts[one])}
+            <StateTag state={one as State} /> {value === null || isFiltered ? "" : count(value.counts[one])}
           </a>
         ))}
       </nav>
@@ -71,7 +77,7 @@ export function Find() {
         problem === null ? <p class="loading">Reading records…</p> : null
       ) : value.keys.length === 0 ? (
         <Nothing>
-          {key !== "" ? "No record of this key in this scope and operation. Look for a typing error, or its retention is over." : "No record matches. Records appear here once clients send requests with a key."}
+          {key !== "" ? "No record of this key in this scope and operation. Check the three. If they are right, the key never arrived, or the gateway has forgotten it: that does not prove that nothing ran." : value.next !== null ? "None among those that were read; there are more: see the next page." : "No record matches. Records appear here once clients send requests with a key."}
         </Nothing>
       ) : (
         <table>

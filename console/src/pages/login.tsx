@@ -1,13 +1,13 @@
 import { useSignal } from "@preact/signals";
 
-import { ApiError, codeRefused, logIn } from "../api/client";
+import { ApiError, logIn, loginNote, refused } from "../api/client";
 import type { Problem } from "../api/types";
 import { Trouble } from "../parts/show";
 
 export function Login() {
   const token = useSignal("");
   const problem = useSignal<Problem | null>(null);
-  const shown = problem.value ?? codeRefused.value;
+  const shown = problem.value ?? refused.value;
   const asking = useSignal(false);
   const send = async (event: Event): Promise<void> => {
     event.preventDefault();
@@ -24,6 +24,7 @@ export function Login() {
   return (
     <main class="login">
       <h1>Idem</h1>
+      {loginNote.value === "" ? null : <p role="status">{loginNote.value}</p>}
       <form onSubmit={(event) => void send(event)}>
         <label for="token">Token of the admin API</label>
         <input
@@ -42,7 +43,7 @@ export function Login() {
       </form>
       {shown === null ? null : <Trouble problem={shown} />}
       <p>
-        On the gateway's machine, <code>idem console</code> prints an address that logs in once.
+        On the gateway's machine, <code>idem console</code> prints an address; open it within two minutes to log in.
         <code>idem admin token NAME --role ROLE</code> makes a token of your own.
       </p>
     </main>

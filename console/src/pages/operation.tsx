@@ -27,7 +27,7 @@ function textOf(base64: string): string | null {
 
 function stepOf(one: Evidence): Step {
   const moved = one.before !== null && one.after !== null && one.before !== one.after;
-  const effect = one.applied && moved ? `${one.before} → ${one.after}` : one.applied ? "noted" : "changed nothing";
+  const effect = moved ? `${one.before} → ${one.after}` : "kept, and decided nothing";
   const reason = one.reason === "" ? "" : `. ${one.reason}`;
   return {
     at: one.observed_at ?? one.recorded_at,
@@ -35,6 +35,19 @@ function stepOf(one: Evidence): Step {
     more: `${one.evidence ?? "withheld from your role"}${reason}`,
   };
 }
+
+/** Where the end of the retention means something. */
+const atExpiry: Partial<Record<Key["state"], string>> = {
+  completed: "The gateway no longer keeps the answer, and refuses retries",
+  pending: "The stored request expires: if it has not run by then, retries get a timeout",
+  failed_retryable: "The gateway forgets the key",
+};
+
+const whyUnknown: Record<string, string> = {
+  contested: "Evidence contradicts the release: the outcome is unknown again",
+  store_restored: "The store was restored from a backup: what happened since then is unknown",
+  event_said_failed: "An event says that it failed, and names no answer",
+};
 
 /** What happened, as far as the record knows it, the oldest first. */
 export function timeline(key: Key): Step[] {
@@ -44,20 +57,19 @@ export function timeline(key: Key): Step[] {
     steps.push({ at: key.locked_until, what: `The lease of attempt ${key.fence} ends`, more: sent });
   }
   if (key.state === "unknown") {
-    const how = key.last_error_code === "" ? "" : ` (${key.last_error_code})`;
-    steps.push({ at: key.changed_at, what: `The answer was lost${how}: nobody here knows whether the work ran` });
+    steps.push({ at: key.changed_at, what: whyUnknown[key.last_error_code] ?? `The outcome became unknown: ${key.last_error_code}` });
   }
   for (const one of key.evidence) steps.push(stepOf(one));
   if (key.completed_at !== null) {
     const status = key.response === null ? "" : ` with status ${key.response.status}`;
-    steps.push({ at: key.completed_at, what: `Completed${status}; retries get this answer until its retention ends` });
+    steps.push({ at: key.completed_at, what: `Completed${status}; retries get this answer` });
   }
   if (key.reconcile_after !== null && key.state === "unknown") {
-    steps.push({ at: key.reconcile_after, what: `The next question to ${key.provider}` });
+    steps.push({ at: key.reconcile_after, what: `The gateway asks ${key.provider} next` });
   }
-  if (key.expires_at !== null) steps.push({ at: key.expires_at, what: "The retention of the answer ends" });
+  if (key.expires_at !== null && atExpiry[key.state] !== undefined) steps.push({ at: key.expires_at, what: atExpiry[key.state] ?? "" });
   if (key.tombstone_until !== null) {
-    steps.push({ at: key.tombstone_until, what: "The key is forgotten: from then on it would run again" });
+    steps.push({ at: key.tombstone_until, what: "The gateway forgets the key: a request with it runs as new" });
   }
   return steps.sort((a, b) => (a.at ?? "").localeCompare(b.at ?? ""));
 }
@@ -81,7 +93,7 @@ function Facts({ of: key }: { of: Key }) {
       {key.provider === "" ? null : (
         <Fact name="provider">{key.provider}, asked {key.reconcile_attempts} times</Fact>
       )}
-      {key.release_basis === null ? null : <Fact name="release">{key.release_basis}</Fact>}
+      {key.release_basis === null ? null : <Fact name="why it may run again">{key.release_basis}</Fact>}
       {key.last_error_code === "" ? null : <Fact name="last error">{key.last_error_code}</Fact>}
       {key.trace_id === null ? null : <Fact name="trace">{key.trace_id}</Fact>}
       <Fact name="reference">{key.ref}</Fact>
@@ -131,13 +143,14 @@ function Answer({ of: key }: { of: Key }) {
 /** One record: what happened, what is stored, and what may be decided. */
 export function Operation() {
   const ref = place.value.path[1] ?? "";
-  const { loaded, again } = useLive(() => get<Key>(`/v1/keys/${encodeURIComponent(ref)}`), 3_000, [ref]);
+  const { loaded, set, again } = useLive(() => get<Key>(`/v1/keys/${encodeURIComponent(ref)}`), 3_000, [ref]);
   const { value: key, problem } = loaded.value;
   if (key === null) {
     if (problem === null) return <p class="loading">Reading the record…</p>;
     return problem.status === 404 ? (
       <Nothing>
-        No record has the reference {ref}. Its retention may be over. <a href={address(["find"])}>Find another one</a>
+        No record has the reference {ref}. The reference may be wrong, or the gateway has forgotten the record: that does not prove that nothing
+        ran. <a href={address(["find"])}>Find another one</a>
       </Nothing>
     ) : (
       <Trouble problem={problem} />
@@ -149,12 +162,12 @@ export function Operation() {
       <p class="state-line">
         <StateTag state={key.state} /> {meaningOf(key)}
         {key.contested ? (
-          <b class="contested"> Contested: evidence contradicts this outcome. Compare it with the provider's books.</b>
+          <b class="contested"> Contested: evidence says otherwise. Compare it with the provider's books.</b>
         ) : null}
       </p>
       <Facts of={key} />
       <Section title="What you can do">
-        <Choices of={key} who={session.value as Session} after={again} />
+        <Choices of={key} who={session.value as Session} after={(decided) => (decided === null ? again() : set(decided))} />
       </Section>
       <Section title="What happened">
         {key.evidence_damaged === undefined ? null : (

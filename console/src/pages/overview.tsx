@@ -31,7 +31,7 @@ const known: Record<string, { severity: Need["severity"]; todo: string; to?: str
   },
   unknown_old: {
     severity: "money",
-    todo: "See why its provider has not settled it.",
+    todo: "Find out why nobody has settled it: a provider that fails is under System. Then look there yourself, and decide.",
     to: address(["find"], { state: "unknown" }),
   },
   dead_letters: { severity: "service", todo: "Mend the destination, then send them again: idem dlq list" },
@@ -41,7 +41,7 @@ const known: Record<string, { severity: Need["severity"]; todo: string; to?: str
     todo: "Look at the store's server or disk. Until it answers, requests with a key are refused with 503 and nothing runs.",
     to: address(["system"]),
   },
-  leases_overdue: { severity: "service", todo: "Start a gateway or a worker that sweeps." },
+  leases_overdue: { severity: "service", todo: "No process ends overdue attempts: start a gateway or a worker." },
   upstream_down: { severity: "service", todo: "Look whether the API runs and can be reached from this gateway.", to: address(["system"]) },
   authorizer_down: { severity: "service", todo: "Look whether the authoriser runs and can be reached from this gateway.", to: address(["system"]) },
   provider_down: { severity: "service", todo: "Its unknown outcomes wait until it answers. Look at the provider's status page.", to: address(["system"]) },
@@ -49,7 +49,7 @@ const known: Record<string, { severity: Need["severity"]; todo: string; to?: str
 
 function ageOf(code: string, status: Status): string {
   if (code !== "unknown_for_people" && code !== "unknown_old") return "";
-  return status.unknown === null ? "" : `the oldest for ${span(status.unknown.oldest_seconds)}`;
+  return status.unknown === null ? "" : `the oldest unknown record: ${span(status.unknown.oldest_seconds)}`;
 }
 
 /** What needs a human: what may cost money first. */
@@ -87,8 +87,9 @@ export function Overview() {
       <Section title="What needs you">
         {list.length === 0 ? (
           <Nothing>
-            Nothing does. Unknown outcomes that nobody else settles, contested records, dead letters and failing
-            services stand here as soon as there are some, what may cost money first.
+            {status.seen_all && status.seen_all_completed
+              ? "Nothing needs you now."
+              : "Nothing among the records that were read; there are more than were read. idem keys list --contested reads all."}
           </Nothing>
         ) : (
           <ol class="needs">

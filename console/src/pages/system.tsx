@@ -10,10 +10,11 @@ function Service({ name, of: seen }: { name: string; of: Availability }) {
   const last =
     seen.last_answer_seconds === null ? "no answer since the start" : `last answer ${span(seen.last_answer_seconds)} ago`;
   const failure = seen.last_failure;
+  const isAsked = seen.last_answer_seconds !== null || failure !== null;
   return (
     <tr>
       <th scope="row">{name}</th>
-      <td>{seen.up ? <span class="good">✓ answers</span> : <b class="contested">✗ does not answer</b>}</td>
+      <td>{!isAsked ? "not asked yet" : seen.up ? <span class="good">✓ answers</span> : <b class="contested">✗ does not answer</b>}</td>
       <td>{last}</td>
       <td>
         {failure === null ? "no failure since the start" : `${span(failure.seconds)} ago: ${failure.reason}, ${failure.detail}`}
@@ -59,8 +60,9 @@ function Settings({ who }: { who: Session }) {
   const reload = async (event: Event): Promise<void> => {
     event.preventDefault();
     try {
-      await post<SettingsDifference>("/v1/settings/reload", { reason: reason.value });
-      said.value = "The settings of the file apply now.";
+      const { changes } = await post<SettingsDifference>("/v1/settings/reload", { reason: reason.value });
+      const later = changes.filter((one) => one.needs_restart).map((one) => one.name);
+      said.value = `The settings of the file apply now${later.length === 0 ? "" : `, but for those that need a restart: ${later.join(", ")}`}.`;
       refused.value = null;
       reason.value = "";
     } catch (error) {
@@ -77,7 +79,7 @@ function Settings({ who }: { who: Session }) {
       <p role="status" class="said">{said.value}</p>
       {value.refused === null ? null : <p class="trouble" role="alert">A reload would be refused: {value.refused}</p>}
       {value.changes.length === 0 ? (
-        <Nothing>The file says what applies. After an edit the difference is here before it applies.</Nothing>
+        <Nothing>The file and the settings that apply are the same. After an edit of the file, this shows the difference.</Nothing>
       ) : (
         <table>
           <thead>
@@ -137,8 +139,8 @@ export function System() {
       ) : (
         <Section title="This process">
           <p>
-            Idem {status.version}{status.draining ? ", which ends: it answers what it has and accepts nothing new" : ""}.
-            {status.unsettled_attempts === 0 ? "" : ` ${status.unsettled_attempts} outcomes are not stored yet.`}
+            Idem {status.version}{status.draining ? ", which is shutting down: it finishes what runs and accepts nothing new" : ""}.
+            {status.unsettled_attempts === 0 ? "" : ` ${status.unsettled_attempts} outcomes are not in the store yet: do not kill this process.`}
           </p>
           <Services of={status} />
         </Section>

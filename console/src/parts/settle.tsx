@@ -1,70 +1,79 @@
 import { type Signal, useSignal } from "@preact/signals";
 import type { ComponentChildren } from "preact";
 
-import { ApiError, operatorName, post, serverNow } from "../api/client";
-import type { Approval, Key, Problem, Session } from "../api/types";
-import { now } from "../state/live";
+import { ApiError, get, inDoubt, operatorName, post } from "../api/client";
+import type { Approval, Key, KeysPage, Problem, Session } from "../api/types";
 import { Nothing, Trouble } from "./show";
-import { span } from "./words";
+import { timeOf } from "./words";
 
-type Decision = "completed" | "failed_retryable" | "release";
+type Decision = "done" | "refused" | "not_done" | "drop";
 
 interface Choice {
-  decision: Decision;
   title: string;
   /** What it causes, in full: it cannot be taken back. */
   causes: string;
   confirm: string;
 }
 
+const forever =
+  "Each retry gets it while the gateway keeps answers, and nothing runs under this key until the gateway forgets the key. This cannot be taken back.";
+
 const choices: Record<Decision, Choice> = {
-  completed: {
-    decision: "completed",
+  done: {
     title: "It was done",
-    causes:
-      "The record completes with the answer that you give here. Each retry gets it until its retention ends, and nothing runs under this key until the key is forgotten. This cannot be taken back.",
+    causes: `The record completes with the answer that you give here. ${forever}`,
     confirm: "Complete it",
   },
-  failed_retryable: {
-    decision: "failed_retryable",
+  refused: {
+    title: "It was tried, and refused for good",
+    causes: `A declined card, for example. The record completes with the refusal that you give here, and nothing runs again. ${forever}`,
+    confirm: "Complete it with the refusal",
+  },
+  not_done: {
     title: "It was not done",
     causes:
-      "The work can run again: at the client's next retry, or by itself where the request is stored. If it was done after all, it is done twice. It counts only if you look when the attempt can no longer run: after its lease and a grace.",
+      "The work can run again: at the client's next retry, or by itself where the request is stored and has not expired. If it was done after all, it happens twice: a customer pays twice. If it was tried and refused, choose that instead.",
     confirm: "Let it run again",
   },
-  release: {
-    decision: "release",
+  drop: {
     title: "Drop the stored error",
-    causes: "The stored answer goes, and the next retry runs the work again. Only do this where the error proves that nothing was done.",
+    causes:
+      "The gateway deletes the stored answer, and the client's next retry runs the work again. Do this only if you have seen that nothing was done: a 5xx alone does not prove it.",
     confirm: "Drop the answer",
   },
 };
 
 /** What may be decided about a record, and why nothing else. */
 export function allowed(key: Key): { decisions: Decision[]; why: string } {
-  const byEvidence = key.evidence.some((one) => one.applied && one.after === "completed");
+  const says_ran = key.contested || key.evidence.some((one) => one.applied && one.after === "completed");
   switch (key.state) {
     case "unknown":
       return key.contested
-        ? { decisions: ["completed"], why: "Evidence says that it ran, so it cannot be released." }
-        : { decisions: ["completed", "failed_retryable"], why: "" };
+        ? { decisions: ["done", "refused"], why: "Evidence says that it ran, so you can only complete it, with the answer that you find." }
+        : { decisions: ["done", "refused", "not_done"], why: "" };
     case "failed_retryable":
-      return { decisions: ["completed"], why: "A retry may run already, so there is nothing to release." };
+      return { decisions: ["done", "refused"], why: "It is released already: the next retry runs it. If you find that it was done, complete it now." };
     case "pending":
       return key.fence > 0
-        ? { decisions: ["completed"], why: "It runs by itself, so there is nothing to release." }
-        : { decisions: [], why: "It waits for its first run, which nothing needs to decide." };
+        ? { decisions: ["done", "refused"], why: "The gateway will run it by itself. If you find that it was done, complete it now." }
+        : { decisions: [], why: "It has not run yet; the gateway will run it. You need do nothing." };
     case "in_progress":
-      return { decisions: [], why: "An attempt runs. If it ends without an answer, the outcome is unknown, and then you decide here." };
+      return { decisions: [], why: runs[key.dispatched ? key.lease_policy : "not_sent"] };
     case "completed":
-      if ((key.response?.status ?? 0) < 500) return { decisions: [], why: "It is done. Only a stored 5xx can be dropped." };
-      return byEvidence || key.contested
-        ? { decisions: [], why: "Evidence says that it ran, so its answer stays." }
-        : { decisions: ["release"], why: "" };
+      if ((key.response_status ?? 0) < 500) return { decisions: [], why: "It has ended. Only a stored 5xx can be dropped." };
+      if (key.evidence_damaged !== undefined) return { decisions: [], why: "Its evidence cannot be read, so nobody can drop its answer." };
+      return says_ran ? { decisions: [], why: "Evidence says that it ran, so nobody can drop its answer." } : { decisions: ["drop"], why: "" };
     case "expired":
-      return { decisions: [], why: "Its retention is over: the key is refused until it is forgotten, and nothing is to decide." };
+      return { decisions: [], why: "The gateway no longer keeps its answer, and refuses retries until it forgets the key. You need do nothing." };
   }
 }
+
+const runs: Record<Key["lease_policy"] | "not_sent", string> = {
+  unknown: "An attempt holds the key. If its lease ends without an answer, the outcome is unknown, and then you decide here.",
+  resume: "An attempt holds the key. If its lease ends without an answer, the next run continues it: there is nothing to decide.",
+  rerun: "An attempt holds the key. If its lease ends without an answer, the next retry runs it again: there is nothing to decide.",
+  not_sent: "An attempt holds the key and has sent nothing yet. If its lease ends before, the next retry runs it: there is nothing to decide.",
+};
 
 function Row(props: { label: string; name: string; note?: string; children: ComponentChildren }) {
   return (
@@ -77,34 +86,34 @@ function Row(props: { label: string; name: string; note?: string; children: Comp
 }
 
 function base64Of(text: string): string {
-  return btoa(String.fromCharCode(...new TextEncoder().encode(text)));
+  let bytes = "";
+  for (const byte of new TextEncoder().encode(text)) bytes += String.fromCharCode(byte);
+  return btoa(bytes);
 }
 
-/** When the operator looked, which an absence needs: a moment of the gateway's clock, and no guess. */
-function Looked(props: { at: Signal<number | null>; from: number | null }) {
-  const { at, from } = props;
-  const wait = from === null ? 0 : Math.ceil((from - (now.value, serverNow())) / 1000);
+/**
+ * From when the operator looks, by the store's clock: an absence counts only if the look began late enough. The end of
+ * a look would date it later than what was seen.
+ */
+function Looking(props: { from: Signal<string | null>; key_: Key; problem: Signal<Problem | null> }) {
+  const { from, key_, problem } = props;
+  const begin = async (): Promise<void> => {
+    try {
+      from.value = (await get<KeysPage>("/v1/keys?limit=1")).now;
+      problem.value = null;
+    } catch (error) {
+      if (!(error instanceof ApiError)) throw error;
+      problem.value = error.problem;
+    }
+  };
   return (
     <p class="row">
-      <span>When you looked</span>
-      {wait > 0 ? (
-        <span role="status">A look counts in {span(wait)}. Then look again.</span>
-      ) : at.value === null ? (
-        <button type="button" onClick={() => {
-          at.value = serverNow();
-        }}>
-          I have just looked there
-        </button>
-      ) : (
-        <span role="status">
-          You looked at {new Date(at.value).toLocaleTimeString()}.{" "}
-          <button type="button" onClick={() => {
-            at.value = null;
-          }}>
-            Look again
-          </button>
-        </span>
-      )}
+      <span>
+        {key_.locked_until === null ? "" : `The attempt may send until ${timeOf(key_.locked_until)}, and what it sent may take a while to show. `}
+        Press this first, then look. What you saw before does not count.
+      </span>
+      {from.value === null ? null : <span role="status">You started to look at {timeOf(from.value)}.</span>}
+      <button type="button" onClick={() => void begin()}>{from.value === null ? "I start looking now" : "I start again"}</button>
     </p>
   );
 }
@@ -118,17 +127,21 @@ interface Given {
 }
 
 /** The answer that retries get, or what is missing in it. */
-export function answerOf(given: Given): { status: number; headers: [string, string][]; body: string } | string {
-  const status = Number(given.status);
-  if (!Number.isInteger(status) || status < 200 || status > 599) return "Write a status from 200 to 599.";
+export function answerOf(given: Given, decision: Decision): { status: number; headers: [string, string][]; body: string } | string {
+  const status = /^[2-5]\d\d$/.test(given.status.trim()) ? Number(given.status) : 0;
+  if (status === 0) return "Write a status from 200 to 599.";
+  if (decision === "done" && status >= 400) return `${status} tells the client that it failed. If so, leave this and choose "${choices.refused.title}".`;
+  if (decision === "refused" && status < 400) return `${status} tells the client that it was done. If so, leave this and choose "${choices.done.title}".`;
   const headers: [string, string][] = [];
   for (const line of given.fields.split("\n").map((one) => one.trim()).filter((one) => one !== "")) {
     const colon = line.indexOf(":");
-    if (colon < 1) return `"${line}" is no field: write Name: value.`;
-    headers.push([line.slice(0, colon).trim(), line.slice(colon + 1).trim()]);
+    if (colon < 1) return `"${line}" is not a header field. Write it as Name: value.`;
+    const name = line.slice(0, colon).trim();
+    if (name.toLowerCase() === "content-type") return "Write Content-Type in its own field above.";
+    headers.push([name, line.slice(colon + 1).trim()]);
   }
-  if (given.bodyless) return given.body === "" ? { status, headers, body: "" } : "Remove the body, or the mark that there is none.";
-  if (given.body === "") return "Write the body that your API would have sent, or mark that there is none.";
+  if (given.bodyless) return given.body === "" ? { status, headers, body: "" } : "Remove the body, or clear 'This answer has no body'.";
+  if (given.body === "") return "Write the body that your API would have sent, or mark 'This answer has no body'.";
   if (given.type.includes("json")) {
     try {
       JSON.parse(given.body);
@@ -139,11 +152,11 @@ export function answerOf(given: Given): { status: number; headers: [string, stri
   return { status, headers: given.type === "" ? headers : [["Content-Type", given.type], ...headers], body: given.body };
 }
 
-function AnswerFields({ of: given }: { of: Signal<Given> }) {
+function AnswerFields({ of: given, decision }: { of: Signal<Given>; decision: Decision }) {
   const set = (change: Partial<Given>): void => {
     given.value = { ...given.value, ...change };
   };
-  const answer = answerOf(given.value);
+  const answer = answerOf(given.value, decision);
   return (
     <fieldset>
       <legend>The answer that retries get, as your API would have sent it</legend>
@@ -172,49 +185,60 @@ function AnswerFields({ of: given }: { of: Signal<Given> }) {
   );
 }
 
-function Form(props: { choice: Choice; of: Key; who: Session; done: (said: string) => void; leave: () => void }) {
-  const { choice, of: key } = props;
+interface FormProps {
+  decision: Decision;
+  of: Key;
+  who: Session;
+  done: (said: string, key: Key | null) => void;
+  leave: () => void;
+}
+
+function Form(props: FormProps) {
+  const { decision, of: key } = props;
+  const choice = choices[decision];
+  const completes = decision === "done" || decision === "refused";
   const evidence = useSignal("");
   const reason = useSignal("");
   const given = useSignal<Given>({ status: "", type: "application/json", fields: "", body: "", bodyless: false });
-  const looked = useSignal<number | null>(null);
-  const looksFrom = useSignal<number | null>(null);
+  const looking = useSignal<string | null>(null);
   const problem = useSignal<Problem | null>(null);
   const sending = useSignal(false);
   // What the operator saw; what has changed since then is not decided by accident.
-  const seen = useSignal({ fence: key.fence, state: key.state });
-  const isOther = seen.value.fence !== key.fence || seen.value.state !== key.state;
-  const answer = choice.decision === "completed" ? answerOf(given.value) : null;
-  const isReady = !isOther && typeof answer !== "string" && (choice.decision !== "failed_retryable" || looked.value !== null);
+  const seen = useSignal({ fence: key.fence, state: key.state, contested: key.contested });
+  const isOther = seen.value.fence !== key.fence || seen.value.state !== key.state || seen.value.contested !== key.contested;
+  const answer = completes ? answerOf(given.value, decision) : null;
+  const isReady = !isOther && typeof answer !== "string" && (decision !== "not_done" || looking.value !== null);
+  const orderOf = (): Record<string, unknown> => {
+    const order: Record<string, unknown> = { fence: seen.value.fence, reason: reason.value };
+    if (decision === "drop") return order;
+    order["as"] = completes ? "completed" : "failed_retryable";
+    order["evidence"] = evidence.value;
+    if (looking.value !== null) order["observed_at"] = looking.value;
+    if (answer !== null && typeof answer !== "string") {
+      order["response"] = { status: answer.status, headers: answer.headers, body_b64: base64Of(answer.body) };
+    }
+    return order;
+  };
   const send = async (event: Event): Promise<void> => {
     event.preventDefault();
     if (!isReady) return;
     sending.value = true;
-    const order: Record<string, unknown> = { fence: seen.value.fence, reason: reason.value };
-    if (choice.decision !== "release") {
-      order["as"] = choice.decision;
-      order["evidence"] = evidence.value;
-    }
-    if (looked.value !== null) order["observed_at"] = new Date(looked.value).toISOString();
-    if (answer !== null && typeof answer !== "string") {
-      order["response"] = { status: answer.status, headers: answer.headers, body_b64: base64Of(answer.body) };
-    }
     try {
-      const path = `/v1/keys/${key.ref}/${choice.decision === "release" ? "release" : "resolve"}`;
-      const decided = await post<Key | Approval>(path, order);
-      props.done(
-        "approval" in decided
-          ? `Nothing is done yet: the order waits for the approval of another person (idem approvals show ${decided.approval}).`
-          : "Done. The record below is as the store has it now.",
-      );
+      const decided = await post<Partial<Key> & Partial<Approval>>(`/v1/keys/${key.ref}/${decision === "drop" ? "release" : "resolve"}`, orderOf());
+      if (typeof decided.approval === "string") {
+        props.done(`Nothing is done yet. Another operator must approve it: idem approvals show ${decided.approval}`, null);
+      } else if (decided.ref === key.ref && Array.isArray(decided.evidence)) {
+        props.done("Done. The record below is as the store has it now.", decided as Key);
+      } else {
+        throw new ApiError(inDoubt);
+      }
     } catch (error) {
       if (!(error instanceof ApiError)) throw error;
       problem.value = error.problem;
       if (error.problem.verdict === "too_early") {
         // What was seen then proves nothing later.
         evidence.value = "";
-        looked.value = null;
-        looksFrom.value = error.problem.counts_from === undefined ? null : Date.parse(error.problem.counts_from);
+        looking.value = null;
       }
     } finally {
       sending.value = false;
@@ -223,22 +247,22 @@ function Form(props: { choice: Choice; of: Key; who: Session; done: (said: strin
   return (
     <form class="decide" aria-label={choice.title} onSubmit={(event) => void send(event)}>
       <p class="causes">{choice.causes}</p>
-      {choice.decision === "release" ? null : (
+      {decision === "not_done" ? <Looking from={looking} key_={key} problem={problem} /> : null}
+      {decision === "drop" ? null : (
         <Row label="What you saw, and where" name="evidence" note="For example the charge's id in the provider's books. It stays in the evidence log.">
-          <textarea id="evidence" required rows={2} value={evidence.value} onInput={(event) => {
+          <textarea id="evidence" required rows={2} disabled={decision === "not_done" && looking.value === null} value={evidence.value} onInput={(event) => {
             evidence.value = event.currentTarget.value;
           }} />
         </Row>
       )}
-      {choice.decision === "failed_retryable" ? <Looked at={looked} from={looksFrom.value} /> : null}
       <Row label="Reason" name="reason">
         <input id="reason" required value={reason.value} onInput={(event) => {
           reason.value = event.currentTarget.value;
         }} />
       </Row>
-      {choice.decision === "completed" ? <AnswerFields of={given} /> : null}
+      {completes ? <AnswerFields of={given} decision={decision} /> : null}
       {props.who.name !== null ? null : (
-        <Row label="Your name" name="operator" note="This login proves a role and no name; the evidence log needs one.">
+        <Row label="Your name" name="operator" note="The gateway does not know who you are: write your name for the log.">
           <input id="operator" required pattern="[!-~]{1,64}" value={operatorName.value} onInput={(event) => {
             operatorName.value = event.currentTarget.value;
           }} />
@@ -247,7 +271,7 @@ function Form(props: { choice: Choice; of: Key; who: Session; done: (said: strin
       {problem.value === null ? null : <Trouble problem={problem.value} />}
       {isOther ? (
         <p class="trouble" role="alert">
-          The record has changed since you opened this: it was {seen.value.state.replace("_", " ")} in attempt {seen.value.fence}. Leave this, and look again.
+          The record has changed since you opened this. Then: {asSeen(seen.value)}; now: {asSeen(key)}. Leave this, and read the record.
         </p>
       ) : null}
       <p class="buttons">
@@ -258,32 +282,37 @@ function Form(props: { choice: Choice; of: Key; who: Session; done: (said: strin
   );
 }
 
+function asSeen(key: { state: Key["state"]; fence: number; contested: boolean }): string {
+  return `${key.state.replace("_", " ")}, attempt ${key.fence}${key.contested ? ", contested" : ""}`;
+}
+
 /** The decisions that the record's state allows, each with what it causes, and why the others are missing. */
-export function Choices(props: { of: Key; who: Session; after: () => void }) {
+export function Choices(props: { of: Key; who: Session; after: (key: Key | null) => void }) {
   const open = useSignal<Decision | null>(null);
   const said = useSignal("");
   const { decisions, why } = allowed(props.of);
-  const shown = open.value !== null && decisions.includes(open.value) ? open.value : null;
+  const shown = open.value;
   return (
     <>
       <p role="status" class="said">{said.value}</p>
-      {decisions.length > 0 && props.who.role !== "operator" ? (
-        <Nothing>Deciding needs the role operator; you have the role {props.who.role}.</Nothing>
-      ) : shown !== null ? (
+      {shown !== null ? (
+        // It stays while the record changes below it: what was typed and refused is not lost.
         <Form
           key={shown}
-          choice={choices[shown]}
+          decision={shown}
           of={props.of}
           who={props.who}
-          done={(text) => {
+          done={(text, key) => {
             said.value = text;
             open.value = null;
-            props.after();
+            props.after(key);
           }}
           leave={() => {
             open.value = null;
           }}
         />
+      ) : decisions.length > 0 && props.who.role !== "operator" ? (
+        <Nothing>Deciding needs the role operator; you have the role {props.who.role}.</Nothing>
       ) : (
         <div class="buttons">
           {decisions.map((one) => (

@@ -54,12 +54,15 @@ export function Trouble({ problem }: { problem: Problem }) {
     role_missing: "Ask a colleague who has that role.",
     login_required: "Log in again.",
   };
+  const areApart = problem.detail?.includes("seconds apart") ?? false;
   const isForeign = problem.code === "bad_request" && problem.status === 403;
   return (
     <div class="trouble" role="alert">
-      <strong>{isForeign ? "The gateway does not take this page for its own" : problem.title}</strong>
+      <strong>{isForeign ? "The gateway refused the order: it seems to come from another page" : problem.title}</strong>
       {problem.detail === undefined ? null : <p>{problem.detail}</p>}
       {advice[problem.code] ? <p class="advice">{advice[problem.code]}</p> : null}
+      {isForeign ? <p class="advice">Load this page again. A proxy in front must pass the Host on that the browser sent.</p> : null}
+      {areApart ? <p class="advice">Decide with idem keys resolve, without --observed-at, and set the clocks right.</p> : null}
     </div>
   );
 }

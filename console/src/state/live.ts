@@ -35,23 +35,31 @@ export function useLive<T>(
   load: () => Promise<T>,
   milliseconds: number,
   depends: unknown[],
-): { loaded: Signal<Loaded<T>>; again: () => void } {
+): { loaded: Signal<Loaded<T>>; set: (value: T) => void; again: () => void } {
   const loaded = useMemo(() => signal<Loaded<T>>({ value: null, problem: null, at: null }), depends);
-  const round = useMemo(() => {
-    let asking = false;
-    return async (): Promise<void> => {
-      if (asking) return;
-      asking = true;
+  const turns = useMemo(() => ({ last: 0, asking: false }), depends);
+  const round = useMemo(
+    () => async (): Promise<void> => {
+      if (turns.asking) return;
+      turns.asking = true;
+      const mine = ++turns.last;
       try {
-        loaded.value = { value: await load(), problem: null, at: Date.now() };
+        const value = await load();
+        // What was asked before a decision is older than the decision's own answer.
+        if (mine === turns.last) loaded.value = { value, problem: null, at: Date.now() };
       } catch (error) {
         if (!(error instanceof ApiError)) throw error;
         loaded.value = { ...loaded.peek(), problem: error.problem };
       } finally {
-        asking = false;
+        turns.asking = false;
       }
-    };
-  }, depends);
+    },
+    depends,
+  );
+  const set = (value: T): void => {
+    turns.last += 1;
+    loaded.value = { value, problem: null, at: Date.now() };
+  };
   useEffect(() => {
     void round();
     const timer = setInterval(() => {
@@ -66,5 +74,5 @@ export function useLive<T>(
       document.removeEventListener("visibilitychange", seen);
     };
   }, depends);
-  return { loaded, again: () => void round() };
+  return { loaded, set, again: () => void round() };
 }

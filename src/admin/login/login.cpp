@@ -224,10 +224,9 @@ const Session* Login::session_of(const ServerStream& client) {
   const auto id = session_id_of(client);
   const Session* const session = id ? sessions_.find(*id, MonotonicClock::now()) : nullptr;
   if (session == nullptr) return nullptr;
-  // Who revokes a token ends its sessions.
-  if (still_has(session->caller)) return session;
-  sessions_.end(*id);
-  return nullptr;
+  // Who revokes a token ends its sessions. It is not dropped here: the tokens' file may be unreadable
+  // for a moment.
+  return still_has(session->caller) ? session : nullptr;
 }
 
 std::expected<Caller, WireAnswer> Login::by_session(const ServerStream& client,
