@@ -224,8 +224,8 @@ const Session* Login::session_of(const ServerStream& client) {
   const auto id = session_id_of(client);
   const Session* const session = id ? sessions_.find(*id, MonotonicClock::now()) : nullptr;
   if (session == nullptr) return nullptr;
-  // Who revokes a token ends its sessions. It is not dropped here: the tokens' file may be unreadable
-  // for a moment.
+  // Who revokes a token ends its sessions. They are not dropped here, because the file of the
+  // tokens may be unreadable for a moment.
   return still_has(session->caller) ? session : nullptr;
 }
 

@@ -1,6 +1,7 @@
 #include <gtest/gtest.h>
 
 #include "support/admin.hpp"
+#include "support/admin_answers.hpp"
 
 /// The console's files, and how a browser logs in and stays logged in. What it shows is tested in a
 /// browser (tests/browser).
@@ -33,7 +34,9 @@ class Console : public Operated {
   /// Without the login that send_once() adds.
   Response send(const Request& request) {
     Connection connection(gateway_->admin());
-    return connection.exchange(request);
+    auto answer = connection.exchange(request);
+    if (request.target.starts_with("/v1/")) note_answer(gateway_->admin(), request, answer);
+    return answer;
   }
   Response begin(const std::string& body) { return send(plain("POST", "/v1/session", body)); }
   Response begin_as(const std::string& role) {
