@@ -182,6 +182,11 @@ TEST_F(Console, the_command_prints_an_address_that_logs_in_once) {
   EXPECT_EQ(begun.status, 200) << begun.raw;
   EXPECT_EQ(json_text(begun.body, "name"), "operator");
   EXPECT_TRUE(is_problem(begin(body), 401, "login_required"));
+  const auto other = send(with(plain("POST", "/v1/session/codes", "{}"), "Authorization",
+                               "Bearer " + tokens_.at("viewer")));
+  EXPECT_EQ(other.status, 200) << other.raw;
+  EXPECT_EQ(json_text(begin(R"({"code":")" + json_text(other.body, "code") + "\"}").body, "name"),
+            "viewer");
   // A session that could lend itself would never end.
   const auto lent =
       send(with(with(plain("POST", "/v1/session/codes", "{}"), "Cookie", cookie_of(begun)),
