@@ -59,6 +59,7 @@ Findings run_all(std::vector<Probe> probes, bool& left_behind) {
   const auto shared = std::make_shared<Shared>();
   shared->found.resize(probes.size());
   std::vector<std::thread> threads;
+  threads.reserve(probes.size());
   for (std::size_t i = 0; i < probes.size(); ++i) {
     threads.emplace_back([shared, i, run = probes[i].run] {
       Findings found = run();

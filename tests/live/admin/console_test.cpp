@@ -69,7 +69,8 @@ TEST_F(Console, a_token_begins_a_session_that_the_cookie_proves) {
   EXPECT_EQ(seen.status, 200);
   EXPECT_EQ(seen.body, begun.body);
   EXPECT_EQ(send(with(plain("GET", "/v1/keys"), "Cookie", "a=b; " + cookie)).status, 200);
-  for (const auto& wrong : {std::string("a=b"), cookie + "0", cookie + "; " + cookie}) {
+  const auto twice = cookie + "; " + cookie;
+  for (const auto& wrong : {std::string("a=b"), cookie + "0", twice}) {
     EXPECT_TRUE(
         is_problem(send(with(plain("GET", "/v1/keys"), "Cookie", wrong)), 401, "login_required"))
         << wrong;
