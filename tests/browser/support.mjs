@@ -45,7 +45,8 @@ class Program {
 
   static async start(name, args, roles) {
     const program = new Program();
-    const child = spawn(path.join(bin, name), args, { stdio: ["ignore", "ignore", "pipe"] });
+    // A test that is killed leaves none behind.
+    const child = spawn("setpriv", ["--pdeathsig", "KILL", path.join(bin, name), ...args], { stdio: ["ignore", "ignore", "pipe"] });
     program.#process = child;
     program.#ended = new Promise((resolve) => child.on("exit", resolve));
     await new Promise((resolve, reject) => {

@@ -98,8 +98,11 @@ function base64Of(text: string): string {
 function Looking(props: { from: Signal<string | null>; key_: Key; problem: Signal<Problem | null> }) {
   const { from, key_, problem } = props;
   const begin = async (): Promise<void> => {
+    const pressed = performance.now();
     try {
-      from.value = (await get<KeysPage>("/v1/keys?limit=1")).now;
+      const read = Date.parse((await get<KeysPage>("/v1/keys?limit=1")).now);
+      // Who presses looks at once, however long the answer takes: the moment is never later than the press.
+      from.value = new Date(read - Math.ceil(performance.now() - pressed)).toISOString();
       problem.value = null;
     } catch (error) {
       if (!(error instanceof ApiError)) throw error;

@@ -12,7 +12,7 @@ struct ConsoleFile {
   std::string_view gzip;  ///< Its content, compressed (RFC 1952).
 };
 
-/// All of them; none: the program was built without the console (CMake: IDEM_CONSOLE).
+/// All of them; none: the program was built without the console (cmake/console.cmake).
 std::span<const ConsoleFile> console_files() noexcept;
 
 }  // namespace idem::admin

@@ -209,7 +209,7 @@ std::expected<Caller, WireAnswer> Login::caller_of(const ServerStream& client) {
     return with_role(client, {*client.peer_holder(), {*client.peer_holder()}}, "certificate");
   }
   if (session_id_of(client)) {
-    constexpr bool is_a_question = true;  // An hour without a click is no attack.
+    constexpr bool is_a_question = true;  // A page that stayed open is no attack.
     return std::unexpected(refuse(client, ProblemCode::login_required,
                                   "The session is over: log in again.", is_a_question));
   }
