@@ -36,6 +36,21 @@ async function newDatabase() {
   return uri(name);
 }
 
+/** Puts the files of console/build.mjs into the place of those in the program: to try a change without a build of it. */
+async function serveFrom(page, folder) {
+  const types = { html: "text/html; charset=utf-8", js: "text/javascript; charset=utf-8", css: "text/css; charset=utf-8" };
+  const isFile = (url) => url.pathname === "/" || url.pathname.startsWith("/assets/");
+  await page.route(isFile, async (route) => {
+    const { href, pathname } = new URL(route.request().url());
+    const file = pathname === "/" ? "index.html" : pathname;
+    // The program's fields: its policy counts for these files, too.
+    const headers = (await route.fetch({ url: new URL("/", href).href })).headers();
+    delete headers["content-encoding"];
+    headers["content-type"] = types[file.split(".").pop()];
+    await route.fulfill({ status: 200, headers, body: fs.readFileSync(path.join(folder, file)) });
+  });
+}
+
 /** A program of ours that listens; `addresses` are by the roles that it logs. */
 class Program {
   #process;
@@ -155,6 +170,7 @@ ${more}`);
     });
     page.on("pageerror", (error) => page.errors.push(String(error)));
     page.setDefaultTimeout(20_000);
+    if (process.env.IDEM_BROWSER_CONSOLE) await serveFrom(page, process.env.IDEM_BROWSER_CONSOLE);
     this.#pages.push(context);
     return page;
   }

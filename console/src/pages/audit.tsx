@@ -1,8 +1,10 @@
 import { useSignal } from "@preact/signals";
 
-import { ApiError, get, query, session } from "../api/client";
-import type { AuditLine, AuditPage, AuditVerdict, Problem, Session } from "../api/types";
+import { get, query, session } from "../api/client";
+import type { AuditLine, AuditPage, AuditVerdict, Session } from "../api/types";
+import { Text, useOrder } from "../parts/fields";
 import { Moment, Nothing, Section, Trouble } from "../parts/show";
+import { Table } from "../parts/table";
 import { count } from "../parts/words";
 import { address, place, setFilters } from "../state/place";
 import { useLive } from "../state/live";
@@ -11,26 +13,17 @@ const record = /^[0-9a-f]{32}$/;
 
 function Verification() {
   const verdict = useSignal<AuditVerdict | null>(null);
-  const problem = useSignal<Problem | null>(null);
-  const asking = useSignal(false);
+  const { sending, problem, send } = useOrder();
   const verify = async (): Promise<void> => {
-    asking.value = true;
-    try {
-      verdict.value = await get<AuditVerdict>("/v1/audit/verify");
-      problem.value = null;
-    } catch (error) {
-      if (!(error instanceof ApiError)) throw error;
-      problem.value = error.problem;
-    } finally {
-      asking.value = false;
-    }
+    const found = await send(() => get<AuditVerdict>("/v1/audit/verify"));
+    if (found !== null) verdict.value = found;
   };
   const seen = verdict.value;
   return (
     <Section title="Was the audit changed?">
       <div class="buttons">
-        <button type="button" disabled={asking.value} onClick={() => void verify()}>
-          {asking.value ? "Reading all lines…" : "Verify all lines"}
+        <button type="button" disabled={sending.value} onClick={() => void verify()}>
+          {sending.value ? "Reading all lines…" : "Verify all lines"}
         </button>
       </div>
       <p role="status" class={seen !== null && seen.first_bad !== null ? "contested" : ""}>
@@ -45,19 +38,17 @@ function Verification() {
   );
 }
 
-function Line({ of: line }: { of: AuditLine }) {
-  return (
-    <tr>
-      <td>{line.seq}</td>
-      <td><Moment at={line.at === "" ? null : line.at} /></td>
-      <td>{line.who}</td>
-      <td>{line.role}</td>
-      <td>{line.what}{line.of === null ? "" : ` (outcome of ${line.of})`}</td>
-      <td>{record.test(line.ref) ? <a class="ref" href={address(["operation", line.ref])}>{line.ref.slice(0, 8)}</a> : line.ref}</td>
-      <td>{line.reason}</td>
-      <td>{line.before}{line.after === "" ? "" : ` → ${line.after}`}</td>
-    </tr>
-  );
+function cellsOf(line: AuditLine) {
+  return [
+    line.seq,
+    <Moment at={line.at === "" ? null : line.at} />,
+    line.who,
+    line.role,
+    `${line.what}${line.of === null ? "" : ` (outcome of ${line.of})`}`,
+    record.test(line.ref) ? <a class="ref" href={address(["operation", line.ref])}>{line.ref.slice(0, 8)}</a> : line.ref,
+    line.reason,
+    `${line.before}${line.after === "" ? "" : ` → ${line.after}`}`,
+  ];
 }
 
 export function Audit() {
@@ -84,18 +75,8 @@ function Lines() {
           event.preventDefault();
           setFilters({ who: whoText.value.trim(), what: whatText.value.trim(), after: "" });
         }}>
-          <p>
-            <label for="who">Who</label>
-            <input id="who" value={whoText.value} onInput={(event) => {
-              whoText.value = event.currentTarget.value;
-            }} />
-          </p>
-          <p>
-            <label for="what">What</label>
-            <input id="what" placeholder="keys.resolve" value={whatText.value} onInput={(event) => {
-              whatText.value = event.currentTarget.value;
-            }} />
-          </p>
+          <Text label="Who" name="who" value={whoText} />
+          <Text label="What" name="what" placeholder="keys.resolve" value={whatText} />
           <button type="submit">Show</button>
         </form>
         {problem === null ? null : <Trouble problem={problem} />}
@@ -104,16 +85,10 @@ function Lines() {
         ) : value.audit.length === 0 ? (
           <Nothing>No line matches. Each decision and each change of settings leaves lines here.</Nothing>
         ) : (
-          <table>
-            <thead>
-              <tr>
-                {["line", "when", "who", "role", "what", "about", "reason", "before → after"].map((name) => (
-                  <th key={name} scope="col">{name}</th>
-                ))}
-              </tr>
-            </thead>
-            <tbody>{value.audit.map((line) => <Line key={line.seq} of={line} />)}</tbody>
-          </table>
+          <Table
+            columns={["line", "when", "who", "role", "what", "about", "reason", "before → after"]}
+            rows={value.audit.map((line) => ({ key: line.seq, cells: cellsOf(line) }))}
+          />
         )}
         {value?.next ? (
           <button type="button" onClick={() => setFilters({ after: value.next ?? "" })}>Later lines</button>

@@ -4,7 +4,9 @@ import { get, query } from "../api/client";
 import type { KeysPage, State } from "../api/types";
 import { states } from "../api/types";
 import { count } from "../parts/words";
+import { Text } from "../parts/fields";
 import { Moment, Nothing, Ref, StateTag, Trouble } from "../parts/show";
+import { Table } from "../parts/table";
 import { address, go, place, setFilters } from "../state/place";
 import { useLive } from "../state/live";
 
@@ -40,24 +42,9 @@ export function Find() {
   return (
     <>
       <form role="search" class="search" onSubmit={search}>
-        <p>
-          <label for="find">Reference or key</label>
-          <input id="find" type="search" value={text.value} onInput={(event) => {
-            text.value = event.currentTarget.value;
-          }} />
-        </p>
-        <p>
-          <label for="scope">Scope</label>
-          <input id="scope" value={inScope.value} onInput={(event) => {
-            inScope.value = event.currentTarget.value;
-          }} />
-        </p>
-        <p>
-          <label for="operation">Operation</label>
-          <input id="operation" value={ofOperation.value} onInput={(event) => {
-            ofOperation.value = event.currentTarget.value;
-          }} />
-        </p>
+        <Text label="Reference or key" name="find" type="search" value={text} />
+        <Text label="Scope" name="scope" value={inScope} />
+        <Text label="Operation" name="operation" value={ofOperation} />
         <button type="submit">Find</button>
         <p class="note">
           The reference is the operation_ref of a client's answer and of the log. A key needs its scope and operation:
@@ -80,32 +67,21 @@ export function Find() {
           {key !== "" ? "No record of this key in this scope and operation. Check the three. If they are right, the key never arrived, or the gateway has forgotten it: that does not prove that nothing ran." : value.next !== null ? "None among those that were read; there are more: see the next page." : "No record matches. Records appear here once clients send requests with a key."}
         </Nothing>
       ) : (
-        <table>
-          <thead>
-            <tr>
-              <th scope="col">reference</th>
-              <th scope="col">state</th>
-              <th scope="col">age</th>
-              <th scope="col">scope</th>
-              <th scope="col">operation</th>
-              <th scope="col">answer</th>
-              <th scope="col">reason</th>
-            </tr>
-          </thead>
-          <tbody>
-            {value.keys.map((one) => (
-              <tr key={one.ref}>
-                <td><Ref of={one.ref} /></td>
-                <td><StateTag state={one.state} />{one.contested ? <b class="contested"> contested</b> : null}</td>
-                <td><Moment at={one.created_at} /></td>
-                <td>{one.scope}</td>
-                <td>{one.operation}</td>
-                <td>{one.response_status ?? "–"}</td>
-                <td>{one.last_error_code}</td>
-              </tr>
-            ))}
-          </tbody>
-        </table>
+        <Table
+          columns={["reference", "state", "age", "scope", "operation", "answer", "reason"]}
+          rows={value.keys.map((one) => ({
+            key: one.ref,
+            cells: [
+              <Ref of={one.ref} />,
+              <><StateTag state={one.state} />{one.contested ? <b class="contested"> contested</b> : null}</>,
+              <Moment at={one.created_at} />,
+              one.scope,
+              one.operation,
+              one.response_status ?? "–",
+              one.last_error_code,
+            ],
+          }))}
+        />
       )}
       {value?.next ? (
         <button type="button" onClick={() => setFilters({ cursor: value.next ?? "" })}>Next page</button>

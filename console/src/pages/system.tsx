@@ -1,53 +1,39 @@
 import { useSignal } from "@preact/signals";
 
-import { ApiError, get, operatorName, post, session } from "../api/client";
-import type { Availability, Problem, Session, SettingsDifference, Status } from "../api/types";
+import { get, post, session } from "../api/client";
+import type { Availability, Session, SettingsDifference, Status } from "../api/types";
+import { OperatorName, Text, useOrder } from "../parts/fields";
 import { Nothing, Section, Trouble } from "../parts/show";
+import { Table, type TableRow } from "../parts/table";
 import { span } from "../parts/words";
 import { useLive } from "../state/live";
 
-function Service({ name, of: seen }: { name: string; of: Availability }) {
+function answers(up: boolean) {
+  return up ? <span class="good">✓ answers</span> : <b class="contested">✗ does not answer</b>;
+}
+
+function rowOf(name: string, seen: Availability): TableRow {
   const last =
-    seen.last_answer_seconds === null ? "no answer since the start" : `last answer ${span(seen.last_answer_seconds)} ago`;
+    seen.last_answer_seconds === null ? "no answer since the start" : `${span(seen.last_answer_seconds)} ago`;
   const failure = seen.last_failure;
   const isAsked = seen.last_answer_seconds !== null || failure !== null;
-  return (
-    <tr>
-      <th scope="row">{name}</th>
-      <td>{!isAsked ? "not asked yet" : seen.up ? <span class="good">✓ answers</span> : <b class="contested">✗ does not answer</b>}</td>
-      <td>{last}</td>
-      <td>
-        {failure === null ? "no failure since the start" : `${span(failure.seconds)} ago: ${failure.reason}, ${failure.detail}`}
-      </td>
-    </tr>
-  );
+  return {
+    key: name,
+    cells: [
+      name,
+      isAsked ? answers(seen.up) : "not asked yet",
+      last,
+      failure === null ? "no failure since the start" : `${span(failure.seconds)} ago: ${failure.reason}, ${failure.detail}`,
+    ],
+  };
 }
 
 function Services({ of: status }: { of: Status }) {
-  const services: [string, Availability][] = [];
-  if (status.upstream !== null) services.push(["upstream", status.upstream]);
-  if (status.authorizer !== null) services.push(["authoriser", status.authorizer]);
-  for (const one of status.providers) services.push([`provider ${one.name}`, one]);
-  return (
-    <table>
-      <thead>
-        <tr>
-          <th scope="col">service</th>
-          <th scope="col">now</th>
-          <th scope="col">last answer</th>
-          <th scope="col">last failure</th>
-        </tr>
-      </thead>
-      <tbody>
-        <tr>
-          <th scope="row">store</th>
-          <td>{status.store.up ? <span class="good">✓ answers</span> : <b class="contested">✗ does not answer</b>}</td>
-          <td colSpan={2}>{status.store.detail ?? ""}</td>
-        </tr>
-        {services.map(([name, seen]) => <Service key={name} name={name} of={seen} />)}
-      </tbody>
-    </table>
-  );
+  const rows: TableRow[] = [{ key: "store", cells: ["store", answers(status.store.up), "", status.store.detail ?? ""] }];
+  if (status.upstream !== null) rows.push(rowOf("upstream", status.upstream));
+  if (status.authorizer !== null) rows.push(rowOf("authoriser", status.authorizer));
+  for (const one of status.providers) rows.push(rowOf(`provider ${one.name}`, one));
+  return <Table columns={["service", "now", "last answer", "last failure"]} rows={rows} />;
 }
 
 /** What a reload would change, and the reload. */
@@ -56,18 +42,14 @@ function Settings({ who }: { who: Session }) {
   const { value, problem } = loaded.value;
   const reason = useSignal("");
   const said = useSignal("");
-  const refused = useSignal<Problem | null>(null);
+  const { sending, problem: refused, send } = useOrder();
   const reload = async (event: Event): Promise<void> => {
     event.preventDefault();
-    try {
-      const { changes } = await post<SettingsDifference>("/v1/settings/reload", { reason: reason.value });
-      const later = changes.filter((one) => one.needs_restart).map((one) => one.name);
+    const applied = await send(() => post<SettingsDifference>("/v1/settings/reload", { reason: reason.value }));
+    if (applied !== null) {
+      const later = applied.changes.filter((one) => one.needs_restart).map((one) => one.name);
       said.value = `The settings of the file apply now${later.length === 0 ? "" : `, but for those that need a restart: ${later.join(", ")}`}.`;
-      refused.value = null;
       reason.value = "";
-    } catch (error) {
-      if (!(error instanceof ApiError)) throw error;
-      refused.value = error.problem;
     }
     again();
   };
@@ -81,45 +63,25 @@ function Settings({ who }: { who: Session }) {
       {value.changes.length === 0 ? (
         <Nothing>The file and the settings that apply are the same. After an edit of the file, this shows the difference.</Nothing>
       ) : (
-        <table>
-          <thead>
-            <tr>
-              <th scope="col">setting</th>
-              <th scope="col">applies now</th>
-              <th scope="col">the file says</th>
-              <th scope="col">what it does</th>
-            </tr>
-          </thead>
-          <tbody>
-            {value.changes.map((one) => (
-              <tr key={one.name}>
-                <th scope="row">{one.name}</th>
-                <td><code>{one.before === "" ? "not given" : one.before}</code></td>
-                <td><code>{one.after === "" ? "not given" : one.after}</code></td>
-                <td>{one.needs_restart ? "Needs a restart. " : ""}{one.records}</td>
-              </tr>
-            ))}
-          </tbody>
-        </table>
+        <Table
+          columns={["setting", "applies now", "the file says", "what it does"]}
+          rows={value.changes.map((one) => ({
+            key: one.name,
+            cells: [
+              one.name,
+              <code>{one.before === "" ? "not given" : one.before}</code>,
+              <code>{one.after === "" ? "not given" : one.after}</code>,
+              `${one.needs_restart ? "Needs a restart. " : ""}${one.records}`,
+            ],
+          }))}
+        />
       )}
       {value.changes.length === 0 || value.refused !== null || who.role !== "operator" ? null : (
         <form class="decide" aria-label="Reload the settings" onSubmit={(event) => void reload(event)}>
-          <p class="row">
-            <label for="why">Reason</label>
-            <input id="why" required value={reason.value} onInput={(event) => {
-              reason.value = event.currentTarget.value;
-            }} />
-          </p>
-          {who.name !== null ? null : (
-            <p class="row">
-              <label for="by">Your name</label>
-              <input id="by" required pattern="[!-~]{1,64}" value={operatorName.value} onInput={(event) => {
-                operatorName.value = event.currentTarget.value;
-              }} />
-            </p>
-          )}
+          <Text label="Reason" name="why" required value={reason} />
+          <OperatorName who={who} />
           {refused.value === null ? null : <Trouble problem={refused.value} />}
-          <p class="buttons"><button type="submit" class="confirm">Apply these settings</button></p>
+          <p class="buttons"><button type="submit" class="confirm" disabled={sending.value}>{sending.value ? "Applying…" : "Apply these settings"}</button></p>
         </form>
       )}
     </>

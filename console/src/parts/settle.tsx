@@ -1,8 +1,7 @@
 import { type Signal, useSignal } from "@preact/signals";
-import type { ComponentChildren } from "preact";
-
-import { ApiError, get, inDoubt, operatorName, post } from "../api/client";
+import { ApiError, get, inDoubt, post } from "../api/client";
 import type { Approval, Key, KeysPage, Problem, Session } from "../api/types";
+import { OperatorName, Row, Text } from "./fields";
 import { Nothing, Trouble } from "./show";
 import { timeOf } from "./words";
 
@@ -74,16 +73,6 @@ const runs: Record<Key["lease_policy"] | "not_sent", string> = {
   rerun: "An attempt holds the key. If its lease ends without an answer, the next retry runs it again: there is nothing to decide.",
   not_sent: "An attempt holds the key and has sent nothing yet. If its lease ends before, the next retry runs it: there is nothing to decide.",
 };
-
-function Row(props: { label: string; name: string; note?: string; children: ComponentChildren }) {
-  return (
-    <p class="row">
-      <label for={props.name}>{props.label}</label>
-      {props.children}
-      {props.note === undefined ? null : <span class="note">{props.note}</span>}
-    </p>
-  );
-}
 
 function base64Of(text: string): string {
   let bytes = "";
@@ -258,19 +247,9 @@ function Form(props: FormProps) {
           }} />
         </Row>
       )}
-      <Row label="Reason" name="reason">
-        <input id="reason" required value={reason.value} onInput={(event) => {
-          reason.value = event.currentTarget.value;
-        }} />
-      </Row>
+      <Text label="Reason" name="reason" required value={reason} />
       {completes ? <AnswerFields of={given} decision={decision} /> : null}
-      {props.who.name !== null ? null : (
-        <Row label="Your name" name="operator" note="The gateway does not know who you are: write your name for the log.">
-          <input id="operator" required pattern="[!-~]{1,64}" value={operatorName.value} onInput={(event) => {
-            operatorName.value = event.currentTarget.value;
-          }} />
-        </Row>
-      )}
+      <OperatorName who={props.who} />
       {problem.value === null ? null : <Trouble problem={problem.value} />}
       {isOther ? (
         <p class="trouble" role="alert">
