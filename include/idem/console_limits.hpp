@@ -25,4 +25,13 @@ inline constexpr auto console_code_max = 2min;
 inline constexpr std::size_t console_codes_max = 100;
 inline constexpr std::size_t console_codes_of_token_max = 5;
 
+// The charts of the overview: an hour in spans of ten seconds, a day in spans of five minutes. In
+// memory: 648 samples of about 240 bytes.
+inline constexpr auto samples_interval = 10s;
+inline constexpr std::size_t samples_of_hour = 360;
+inline constexpr std::size_t samples_short_per_long = 30;
+inline constexpr std::size_t samples_of_day = 288;
+// Records and messages are counted by the store: as seldom as a slow scraper of /metrics asks.
+inline constexpr std::size_t samples_per_count = 6;
+
 }  // namespace idem::inline v0_1::limits

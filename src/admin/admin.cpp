@@ -9,8 +9,10 @@
 #include "admin/keys.hpp"
 #include "admin/login/endpoints.hpp"
 #include "admin/outbox.hpp"
+#include "admin/query.hpp"
 #include "admin/rekey.hpp"
 #include "admin/replies.hpp"
+#include "admin/samples_api.hpp"
 #include "admin/session_api.hpp"
 #include "admin/settings_api.hpp"
 #include "admin/shadow.hpp"
@@ -20,6 +22,9 @@
 
 #include "core/exchange/problem.hpp"
 #include "loop/store_link.hpp"
+
+#include <array>
+#include <charconv>
 
 namespace idem::admin {
 namespace {
@@ -37,6 +42,35 @@ WireAnswer status_answer(std::string_view text) {
   return text_answer("application/json", body + "}\n");
 }
 
+/// What is behind the question mark.
+std::string_view query_of(const http::RequestHead& head, std::string_view path) {
+  const std::string_view target = head.origin_form;
+  return target.substr(std::min(path.size() + 1, target.size()));
+}
+
+/// How old the counts of a status may be.
+std::expected<std::chrono::seconds, std::string> max_age_of(std::string_view query) {
+  static constexpr std::array<std::string_view, 1> known{"max_age"};
+  auto pairs = parse_query(query, known);
+  if (!pairs) return std::unexpected(std::move(pairs.error()));
+  if (pairs->empty()) return std::chrono::seconds(0);
+  const std::string& text = pairs->front().second;
+  int seconds = -1;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), seconds);
+  if (pairs->size() > 1 || error != std::errc() || end != text.data() + text.size() ||
+      seconds < 0 || seconds > 60) {
+    return std::unexpected("max_age is a number of seconds from 0 to 60.");
+  }
+  return std::chrono::seconds(seconds);
+}
+
+/// What the store counted for a status.
+struct Counted {
+  MonotonicTime at{};
+  Status status{};
+  std::optional<std::vector<MessageCount>> messages{};
+};
+
 class Admin final : public http::Service {
  public:
   explicit Admin(AdminParts parts)
@@ -49,11 +83,13 @@ class Admin final : public http::Service {
         settings_(parts_, offload_),
         session_(parts_),
         audit_(parts_),
-        jobs_(parts_, shard_, offload_, approvals_) {
+        jobs_(parts_, shard_, offload_, approvals_),
+        samples_(parts_, [this] { return outbox_.count(); }) {
     approvals_.decide_by([this](const ApprovalRequest& request, const OrderBody& order) {
       return decide(request, order);
     });
     jobs_.start();
+    samples_.start();
   }
 
   Task<void> serve(http::ServerStream& client) override {
@@ -123,7 +159,7 @@ class Admin final : public http::Service {
       co_return answer;
     }
     if (path == "/v1/status") {
-      auto answer = co_await status_of(path.size() < client.head().origin_form.size());
+      auto answer = co_await status_of(query_of(client.head(), path));
       co_return answer;
     }
     if (path.starts_with("/v1/keys")) {
@@ -153,6 +189,9 @@ class Admin final : public http::Service {
     if (path.starts_with("/v1/audit")) {
       auto answer = co_await audit_.answer_to(client);
       co_return answer;
+    }
+    if (path == "/v1/samples") {
+      co_return samples_.answer_to(query_of(client.head(), path));
     }
     if (path == "/v1/shadow") co_return shadow_answer(parts_, client.head(), caller.role);
     if (path == "/v1/store/rekey") {
@@ -198,16 +237,31 @@ class Admin final : public http::Service {
     co_return status_answer("ready");
   }
 
-  Task<WireAnswer> status_of(bool has_query) {
-    if (has_query) co_return invalid("This path has no parameters.");
-    Status status;
-    auto counting = count_unsettled(parts_, status);
-    co_await counting;
+  Task<WireAnswer> status_of(std::string_view query) {
+    const auto max_age = max_age_of(query);
+    if (!max_age) co_return invalid(max_age.error());
+    auto counting = counted(*max_age);
+    const Counted counts = co_await counting;
+    Status status = counts.status;
     status.gauges = parts_.gauges();
-    auto counting_messages = outbox_.count();
-    status.gauges.messages = co_await counting_messages;
+    status.gauges.messages = counts.messages;
     status.draining = parts_.draining.load();
     co_return json_answer(status_page(status, parts_.registry, MonotonicClock::now()));
+  }
+
+  /// Counts records and messages, unless somebody did so lately. A store that does not answer is
+  /// asked again each time: the breaker in front of it makes that cheap.
+  Task<Counted> counted(std::chrono::seconds max_age) {
+    const auto now = MonotonicClock::now();
+    if (counted_ && now - counted_->at <= max_age) co_return *counted_;
+    Counted fresh{.at = now};
+    auto counting = count_unsettled(parts_, fresh.status);
+    co_await counting;
+    auto counting_messages = outbox_.count();
+    fresh.messages = co_await counting_messages;
+    if (fresh.status.census) samples_.counted(*fresh.status.census, fresh.messages);
+    counted_ = fresh.status.store_error.empty() ? std::optional(fresh) : std::nullopt;
+    co_return fresh;
   }
 
   // Without the census: operators need the other numbers most while the store does not answer.
@@ -244,6 +298,8 @@ class Admin final : public http::Service {
   AuditApi audit_;
   std::optional<RekeyRun> rekey_run_;
   JobsApi jobs_;
+  SamplesApi samples_;
+  std::optional<Counted> counted_;
 };
 
 }  // namespace

@@ -1,5 +1,7 @@
 #include "metrics/registry.hpp"
 
+#include "metrics/samples.hpp"
+
 #include <algorithm>
 
 namespace idem::metrics {
@@ -344,6 +346,28 @@ Shard& Registry::add_shard() {
 std::optional<std::chrono::duration<double>> Registry::reap_age() {
   const std::lock_guard lock(mutex_);
   return reap_age_of(shards_);
+}
+
+Totals Registry::totals() {
+  const std::lock_guard lock(mutex_);
+  Totals totals;
+  for (std::size_t i = 0; i < outcome_count; ++i) {
+    totals.reserves[i] = sum(shards_, [i](const Shard& one) { return one.reserves[i].value(); });
+  }
+  for (const Shard& shard : shards_) {
+    for (const auto& of_route : shard.answers) {
+      for (std::size_t place = 0; place < status_places; ++place) {
+        const auto answers = of_route[place].value();
+        totals.answers += answers;
+        if (is_server_error(place)) totals.server_errors += answers;
+      }
+    }
+  }
+  totals.store_errors = sum(shards_, &Shard::store_errors);
+  totals.reserve = sum(shards_, &Shard::reserve);
+  totals.settle = sum(shards_, &Shard::settle);
+  totals.upstream = sum(shards_, &Shard::upstream);
+  return totals;
 }
 
 std::string Registry::exposition(const Gauges& gauges, Format format) {

@@ -12,6 +12,8 @@
 
 namespace idem::metrics {
 
+struct Totals;
+
 /// Values that are read at the time of an exposition, not counted.
 struct Gauges {
   std::optional<Census> census;  ///< None: the store did not answer.
@@ -65,6 +67,9 @@ class Registry {
 
   /// Adds the series of traces. Call it before the first exposition.
   void add_traces(std::shared_ptr<const SpanCounts> counts) { spans_ = std::move(counts); }
+
+  /// What samples need of the sum of all shards. Safe from any thread.
+  Totals totals();
 
   /// The sum of all shards, and `gauges`. Safe from any thread.
   std::string exposition(const Gauges& gauges, Format format = Format::prometheus);

@@ -32,6 +32,10 @@ std::string status_label(std::size_t place) {
   return place == none_at ? "none" : std::to_string(place - none_at) + "xx";
 }
 
+bool is_server_error(std::size_t place) noexcept {
+  return place < statuses.size() ? statuses[place] >= 500 : place == status_places - 1;
+}
+
 bool is_usual(std::size_t place) noexcept {
   static constexpr std::array usual{200, 201, 202, 400, 401, 403, 404, 408, 409,
                                     410, 413, 422, 429, 500, 502, 503, 504};

@@ -24,6 +24,8 @@ inline constexpr std::size_t status_places = statuses.size() + 6;
 std::size_t place_of_status(int status) noexcept;
 /// "201", "none", "4xx".
 std::string status_label(std::size_t place);
+/// Whether answers of this place are 5xx.
+bool is_server_error(std::size_t place) noexcept;
 /// Whether each route has a series of this status from the start: statuses of the gateway itself
 /// and usual ones of upstreams.
 bool is_usual(std::size_t place) noexcept;

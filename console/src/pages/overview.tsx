@@ -2,6 +2,7 @@ import { get } from "../api/client";
 import type { Status } from "../api/types";
 import { states } from "../api/types";
 import { count, span } from "../parts/words";
+import { Helps } from "../parts/helps";
 import { Nothing, Section, StateTag, Trouble } from "../parts/show";
 import { address } from "../state/place";
 import { useLive } from "../state/live";
@@ -75,7 +76,7 @@ const severities: Record<Need["severity"], string> = {
 };
 
 export function Overview() {
-  const { loaded } = useLive(() => get<Status>("/v1/status"), 10_000, []);
+  const { loaded } = useLive(() => get<Status>("/v1/status?max_age=8"), 10_000, []);
   const { value: status, problem } = loaded.value;
   if (status === null) {
     return problem === null ? <p class="loading">Asking the gateway…</p> : <Trouble problem={problem} />;
@@ -120,6 +121,7 @@ export function Overview() {
           </ul>
         )}
       </Section>
+      <Helps />
     </>
   );
 }

@@ -20,6 +20,7 @@ constexpr std::array all{
     Endpoint{"POST", "/v1/session/end", viewer},
     Endpoint{"POST", "/v1/session/codes", viewer},
     Endpoint{"GET", "/v1/status", viewer},
+    Endpoint{"GET", "/v1/samples", viewer},
     Endpoint{"GET", "/v1/keys", viewer},
     Endpoint{"POST", "/v1/keys/refs", support},
     Endpoint{"GET", "/v1/keys/{ref}", viewer},

@@ -50,6 +50,48 @@ TEST_F(StatusOf, ends_with_zero_where_all_is_well) {
   EXPECT_EQ(elsewhere.exit_code, 3) << elsewhere.output;
 }
 
+TEST_F(StatusOf, counts_may_be_as_old_as_the_request_allows) {
+  ASSERT_EQ(ask(charge("a")).status, 201);
+  EXPECT_EQ(read("/v1/status?max_age=0")["store"]["keys"]["completed"].integer, 1);
+  ASSERT_EQ(ask(charge("b")).status, 201);
+  const auto aged = read("/v1/status?max_age=60")["store"]["keys"]["completed"].integer;
+  EXPECT_EQ(aged, 1) << "counted less than a minute ago";
+  EXPECT_EQ(read("/v1/status")["store"]["keys"]["completed"].integer, 2);
+  for (const auto* wrong : {"61", "-1", "x", "", "1&max_age=2"}) {
+    EXPECT_EQ(get(fmt::format("/v1/status?max_age={}", wrong)).status, 400) << wrong;
+  }
+}
+
+TEST_F(StatusOf, samples_say_what_the_last_hour_and_day_had) {
+  ASSERT_EQ(ask(charge("a")).status, 201);
+  ASSERT_EQ(ask(charge("a")).status, 201);
+  Request other = charge("a");
+  other.body = R"({"amount":1,"currency":"EUR"})";
+  ASSERT_EQ(ask(other).status, 422);
+  // An answer counts once it is sent.
+  EXPECT_EQ(metric_from("idem_answers_total{route=\"/{rest...}\",status=\"201\"}", 2), 2);
+  EXPECT_EQ(metric_from("idem_answers_total{route=\"/{rest...}\",status=\"422\"}", 1), 1);
+  const auto sum = [](const Json& column) {
+    std::int64_t all = 0;
+    for (const Json& one : column.items) all += one.integer;
+    return all;
+  };
+  for (const auto* span : {"hour", "day"}) {
+    const Json page = read(fmt::format("/v1/samples?span={}", span));
+    EXPECT_EQ(page["span"].string, span);
+    EXPECT_EQ(sum(page["first"]), 1) << span;
+    EXPECT_EQ(sum(page["replays"]), 1) << span;
+    EXPECT_EQ(sum(page["misuse"]), 1) << span;
+    EXPECT_EQ(sum(page["requests"]), 3) << span;
+    EXPECT_EQ(page["end"].items.size(), page["added_ms"].items.size());
+    EXPECT_TRUE(page["store_up"].items.back().boolean);
+  }
+  EXPECT_EQ(read("/v1/samples")["span"].string, "hour");
+  for (const auto* wrong : {"?span=week", "?span=hour&span=day", "?x=1"}) {
+    EXPECT_EQ(get(fmt::format("/v1/samples{}", wrong)).status, 400) << wrong;
+  }
+}
+
 TEST_F(StatusOf, a_dead_upstream_is_a_line_a_count_and_a_trouble) {
   ASSERT_EQ(ask(charge("k")).status, 201);
   EXPECT_EQ(metric("idem_upstream_requests_total{result=\"answered\"}"), 1);

@@ -1,0 +1,116 @@
+import { get } from "../api/client";
+import { type Samples, rate, sum } from "../api/samples";
+import { address, place } from "../state/place";
+import { useLive } from "../state/live";
+import { Chart } from "./chart";
+import { Nothing, Section, Trouble } from "./show";
+import { count, span, timeOf } from "./words";
+
+const spans: ["hour" | "day", string, number][] = [
+  ["hour", "last hour", 30_000],
+  ["day", "last day", 120_000],
+];
+
+const short = (value: number): string => (value >= 100 || Number.isInteger(value) ? count(Math.round(value)) : value.toPrecision(2));
+const each_second = (value: number): string => `${short(value)}/s`;
+const milliseconds = (value: number): string => `${short(value)} ms`;
+
+/** What would have run a second time, or got a wrong answer. */
+function Effect({ of: samples }: { of: Samples }) {
+  const keyed = sum(samples.first) + sum(samples.replays) + sum(samples.races) + sum(samples.misuse) + sum(samples.unknown_retries);
+  const kept: [number, string][] = [
+    [sum(samples.replays), "answered from the store"],
+    [sum(samples.races), "held at a running attempt"],
+    [sum(samples.unknown_retries), "refused while it was unknown whether the first one ran"],
+    [sum(samples.misuse), "refused as misuse, another request under a used key"],
+  ];
+  const all = sum(kept.map(([number]) => number));
+  if (keyed === 0) return <Nothing>No request with a key came in this time.</Nothing>;
+  return (
+    <p>
+      <b>{count(all)}</b> of {count(keyed)} requests with a key did not run a second time
+      {all === 0 ? "." : `: ${kept.filter(([number]) => number > 0).map(([number, what]) => `${count(number)} ${what}`).join(", ")}.`}
+    </p>
+  );
+}
+
+function StoreHealth({ of: samples }: { of: Samples }) {
+  const down = samples.end.filter((_, index) => !samples.store_up[index]);
+  const last = down.at(-1);
+  const failed = sum(samples.store_errors);
+  return (
+    <p>
+      {last === undefined ? (
+        <span class="good">✓ The store answered all the time.</span>
+      ) : (
+        <b class="contested">✗ The store did not answer in {count(down.length)} of {count(samples.end.length)} spans, the last time at {timeOf(new Date(last * 1_000).toISOString())}.</b>
+      )}
+      {failed === 0 ? "" : ` It failed to answer ${count(failed)} calls.`}
+    </p>
+  );
+}
+
+function Charts({ of: samples }: { of: Samples }) {
+  const times = { ends: samples.end, seconds: samples.span === "hour" ? 3_600 : 86_400 };
+  return (
+    <div class="charts">
+      <Chart title="Requests" times={times} text={each_second} series={[
+        { name: "all", values: rate(samples.requests, samples) },
+        { name: "first of a key", values: rate(samples.first, samples) },
+      ]} />
+      <Chart title="Did not run twice" times={times} text={each_second} series={[
+        { name: "stored answer", values: rate(samples.replays, samples) },
+        { name: "race held", values: rate(samples.races, samples) },
+        { name: "misuse refused", values: rate(samples.misuse, samples) },
+      ]} />
+      <Chart title="What the store adds to a first request" times={times} text={milliseconds} series={[
+        { name: "mean", values: samples.added_ms },
+        { name: "99 % of the reserves are faster", values: samples.reserve_p99_ms },
+      ]} />
+      <Chart title="Failures" times={times} text={each_second} series={[
+        { name: "answers with 5xx", values: rate(samples.server_errors, samples) },
+        { name: "calls to the store", values: rate(samples.store_errors, samples) },
+      ]} />
+      <Chart title="Unknown records" times={times} text={short} series={[{ name: "unknown", values: samples.unknown }]} />
+      {samples.dead_letters.every((one) => one === null) ? null : (
+        <Chart title="Messages" times={times} text={short} series={[
+          { name: "waiting", values: samples.waiting_messages },
+          { name: "dead letters", values: samples.dead_letters },
+        ]} />
+      )}
+      {samples.oldest_message_seconds.every((one) => one === null) ? null : (
+        <Chart title="Age of the oldest message" times={times} text={span} series={[{ name: "oldest", values: samples.oldest_message_seconds }]} />
+      )}
+      {samples.reap_seconds.every((one) => one === null) ? null : (
+        <Chart title="Records past their retention" times={times} text={span} series={[{ name: "wait for the reaper since", values: samples.reap_seconds }]} />
+      )}
+    </div>
+  );
+}
+
+/** Whether Idem helps, and what it costs: from the process's own samples. */
+export function Helps() {
+  const wanted = place.value.filters.get("span") === "day" ? "day" : "hour";
+  const every = spans.find(([name]) => name === wanted)?.[2] ?? 30_000;
+  const { loaded } = useLive(() => get<Samples>(`/v1/samples?span=${wanted}`), every, [wanted]);
+  const { value, problem } = loaded.value;
+  return (
+    <Section title="Whether it helps" note="This process alone, since its start at the most.">
+      <nav class="tabs" aria-label="Time">
+        {spans.map(([name, text]) => (
+          <a key={name} href={address(["overview"], name === "hour" ? {} : { span: name })} aria-current={wanted === name ? "page" : undefined}>{text}</a>
+        ))}
+      </nav>
+      {problem === null ? null : <Trouble problem={problem} />}
+      {value === null ? (
+        problem === null ? <p class="loading">Reading the samples…</p> : null
+      ) : (
+        <>
+          <Effect of={value} />
+          <StoreHealth of={value} />
+          <Charts of={value} />
+        </>
+      )}
+    </Section>
+  );
+}
