@@ -34,4 +34,14 @@ inline constexpr std::size_t samples_of_day = 288;
 // Records and messages are counted by the store: as seldom as a slow scraper of /metrics asks.
 inline constexpr std::size_t samples_per_count = 6;
 
+// The newest retries, for an operator who looks for the client that errs: of each kind so many in
+// each of the stripes, a few hundred bytes each.
+inline constexpr std::size_t retries_stripes = 8;
+inline constexpr std::size_t retries_kept_of_stripe = 128;
+inline constexpr std::size_t retries_listed_max = 200;
+// Of a misuse its parts are digested again, up to 45 times (explained_fingerprint.cpp): one each
+// second of one loop, and no larger body, so that this costs a loop a hundredth of its time.
+inline constexpr auto misuse_compared_interval = 1s;
+inline constexpr std::size_t misuse_compared_bytes_max = 4UL * 1024;
+
 }  // namespace idem::inline v0_1::limits

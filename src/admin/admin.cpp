@@ -12,6 +12,8 @@
 #include "admin/query.hpp"
 #include "admin/rekey.hpp"
 #include "admin/replies.hpp"
+#include "admin/retries_api.hpp"
+#include "admin/route_policies.hpp"
 #include "admin/samples_api.hpp"
 #include "admin/session_api.hpp"
 #include "admin/settings_api.hpp"
@@ -190,10 +192,14 @@ class Admin final : public http::Service {
       auto answer = co_await audit_.answer_to(client);
       co_return answer;
     }
+    if (path == "/v1/retries") {
+      co_return retries_answer(parts_.registry.retries(), query_of(client.head(), path));
+    }
     if (path == "/v1/samples") {
       co_return samples_.answer_to(query_of(client.head(), path));
     }
     if (path == "/v1/shadow") co_return shadow_answer(parts_, client.head(), caller.role);
+    if (path == "/v1/routes") co_return routes_answer(parts_, client.head());
     if (path == "/v1/store/rekey") {
       auto answer = co_await rekey(parts_, client, caller, rekey_run_);
       co_return answer;

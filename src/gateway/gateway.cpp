@@ -233,6 +233,7 @@ class GatewayService final : public Gateway {
     Observation seen(observer_);
     const auto& head = client.head();
     seen.trace(head, route, Observation::Origin::client);
+    seen.from(client, settings.scope);
     const EndsTrace ends(seen, client);
     if (!offered_protocols(head).empty()) {
       co_await client.refuse(keyed_upgrade_refusal);

@@ -1,7 +1,9 @@
 #include "gateway/observation.hpp"
 
-#include <idem/key.hpp>
+#include "gateway/auth/client_name.hpp"
 
+#include <idem/console_limits.hpp>
+#include <idem/key.hpp>
 #include <idem/limits.hpp>
 
 namespace idem::gateway {
@@ -69,6 +71,13 @@ bool Observer::may_write(std::string_view event, LogLevel level) {
     return false;
   }
   ++lines.written;
+  return true;
+}
+
+bool Observer::may_compare() noexcept {
+  const MonotonicTime now = MonotonicClock::now();
+  if (now - compared_at_ < limits::misuse_compared_interval) return false;
+  compared_at_ = now;
   return true;
 }
 
@@ -229,8 +238,12 @@ void Observation::reserved(Outcome kind, std::string_view scope) {
   auto& shard = observer_->shard();
   reserved_as_ = metrics::name_of(kind);
   shard.reserves[static_cast<std::size_t>(kind)].add();
+  if (kind == Outcome::quota_exceeded) observer_->quota_refusals().note(scope);
   const bool is_new = kind == Outcome::created || kind == Outcome::quota_exceeded;
-  if (!is_new) shard.duplicates[observer_->tenants().place_of(scope)].add();
+  retried_as_ = is_new ? std::nullopt : std::optional(kind);
+  if (is_new) return;
+  shard.duplicates[observer_->tenants().place_of(scope)].add();
+  retried_in_ = scope;
 }
 
 void Observation::settled() {
@@ -261,7 +274,18 @@ void Observation::log(LogLevel level, std::string_view event, Fields... fields) 
                  {std::move(fields)..., {"trace_id", to_hex(trace_.context()->trace.bytes)}});
 }
 
+void Observation::note_retry(const RecordId& id, const Route& route, int status) {
+  const std::string client = client_ == nullptr ? std::string() : client_name(*client_, *source_);
+  observer_->retries().note({.id = id,
+                             .outcome = *retried_as_,
+                             .status = status,
+                             .scope = retried_in_,
+                             .route = route.label(),
+                             .client = client});
+}
+
 void Observation::finished(const Ending& ending, const Route& route, int status) {
+  if (retried_as_) note_retry(ending.id, route, status);
   if (ending.is_contradicted) contradicted(*observer_, ending.id);
   const Duration total = since(began_);
   observe(observer_->shard().request, total);

@@ -2,7 +2,9 @@
 
 #include "core/exchange/exchange.hpp"
 #include "gateway/route.hpp"
+#include "gateway/settings.hpp"
 #include "http/head.hpp"
+#include "http/server_stream.hpp"
 #include "http/upstream_pool.hpp"
 #include "metrics/registry.hpp"
 #include "tracing/tracer.hpp"
@@ -53,7 +55,11 @@ class Observer {
   tracing::Tracer* tracer() noexcept { return shared_.tracer; }
   /// Only where there is a tracer.
   tracing::Ids& ids() noexcept { return *ids_; }
+  /// Whether another misuse may be compared now.
+  bool may_compare() noexcept;
+  metrics::Retries& retries() noexcept { return shared_.registry.retries(); }
   metrics::Tenants& tenants() noexcept { return shared_.registry.tenants(); }
+  metrics::QuotaRefusals& quota_refusals() noexcept { return shared_.registry.quota_refusals(); }
 
  private:
   void upstream_not_reached(metrics::NotReached reason, const std::string& detail);
@@ -71,6 +77,7 @@ class Observer {
   Observing& shared_;
   metrics::Shard& shard_;
   std::optional<tracing::Ids> ids_;
+  MonotonicTime compared_at_{};
   std::map<std::string_view, Lines> lines_;  ///< Of each event: one must not silence another.
 };
 
@@ -81,6 +88,12 @@ class Observation {
   explicit Observation(Observer& observer) : observer_(&observer) {}
 
   void key(std::string_view key);
+  /// Who sent it. Both outlive this.
+  void from(const http::ServerStream& client, const ScopeSource& source) noexcept {
+    client_ = &client;
+    source_ = &source;
+  }
+  bool is_misuse() const noexcept { return retried_as_ == metrics::Outcome::key_misuse; }
   using Phase = tracing::Phase;
   /// Begins the request's trace, where there is a tracer; the request that was stored has the
   /// traceparent of its accept.
@@ -132,6 +145,7 @@ class Observation {
   template <class... Fields>
   void log(LogLevel level, std::string_view event, Fields... fields);
   void reserved(metrics::Outcome outcome, std::string_view scope);
+  void note_retry(const RecordId& id, const Route& route, int status);
   void settled();
 
   Observer* observer_;
@@ -145,7 +159,11 @@ class Observation {
   Duration reserve_took_{};
   Duration upstream_took_{};
   Duration settle_took_{};
-  std::string_view reserved_as_;  ///< Static texts; empty: it did not happen.
+  const http::ServerStream* client_ = nullptr;
+  const ScopeSource* source_ = nullptr;
+  std::optional<metrics::Outcome> retried_as_{};  ///< None: its key had no record.
+  std::string retried_in_;                        ///< The scope of a retry.
+  std::string_view reserved_as_;                  ///< Static texts; empty: it did not happen.
   std::string_view settled_as_;
 };
 

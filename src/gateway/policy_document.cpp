@@ -2,6 +2,7 @@
 
 #include "core/exchange/answers.hpp"
 #include "core/exchange/error_form.hpp"
+#include "gateway/answer_meanings.hpp"
 #include "gateway/keyed/key_age.hpp"
 
 namespace idem::gateway {
@@ -93,19 +94,6 @@ class JsonText {
   bool first_ = true;
 };
 
-std::string_view outcome_of(Disposition meaning) noexcept {
-  switch (meaning) {
-    case Disposition::store:
-      return "stored";
-    case Disposition::release_proven:
-    case Disposition::release_declared:
-      return "released";
-    case Disposition::unknown:
-      return "unknown";
-  }
-  return "unknown";
-}
-
 std::int64_t seconds(Millis time) { return time / Millis(1000); }
 
 void add_list(JsonText& json, std::string_view name, const std::vector<std::string>& values) {
@@ -115,29 +103,24 @@ void add_list(JsonText& json, std::string_view name, const std::vector<std::stri
   json.close(']');
 }
 
-AnswerFacts answered(int status, bool retry_after) {
-  AnswerFacts facts;
-  facts.status = status;
-  facts.has_retry_after = retry_after;
-  return facts;
-}
-
 /// Of all final statuses those that mean this, as "201" or "200-399".
 std::vector<std::string> statuses_meaning(std::string_view outcome, const AnswerPolicy& policy,
                                           bool retry_after) {
-  constexpr int first = 200;
-  constexpr int end = 600;
   std::vector<std::string> ranges;
-  int begin = end;  // Of the range that is open; `end`: none is.
-  for (int status = first; status <= end; ++status) {
-    const bool means_it =
-        status < end && outcome_of(disposition(answered(status, retry_after), policy)) == outcome;
-    if (means_it && begin == end) begin = status;
-    if (means_it || begin == end) continue;
-    auto range = std::to_string(begin);
-    if (status - 1 > begin) range += '-' + std::to_string(status - 1);
-    ranges.push_back(std::move(range));
-    begin = end;
+  int begin = 0;
+  int last = 0;  // Of the range that is open.
+  for (const AnswerMeaning& one : meanings_of(policy, retry_after)) {
+    if (one.outcome != outcome) continue;
+    // What decides is no business of clients.
+    const bool continues = !ranges.empty() && one.first == last + 1;
+    if (!continues) begin = one.first;
+    last = one.last;
+    auto range = std::to_string(begin) + (last > begin ? '-' + std::to_string(last) : "");
+    if (continues) {
+      ranges.back() = std::move(range);
+    } else {
+      ranges.push_back(std::move(range));
+    }
   }
   return ranges;
 }

@@ -1,5 +1,7 @@
 #pragma once
 
+#include "metrics/quota_refusals.hpp"
+#include "metrics/retries.hpp"
 #include "metrics/shadow.hpp"
 #include "metrics/shard.hpp"
 #include "metrics/tenants.hpp"
@@ -40,6 +42,8 @@ class Registry {
   Tenants& tenants() noexcept { return tenants_; }
   Routes& routes() noexcept { return routes_; }
   Shadow& shadow() noexcept { return shadow_; }
+  QuotaRefusals& quota_refusals() noexcept { return quota_refusals_; }
+  Retries& retries() noexcept { return retries_; }
 
   /// Adds the series and the status of a provider. Call it before the first exposition.
   void add_provider(std::string name, std::shared_ptr<const ProviderCounts> counts);
@@ -81,6 +85,8 @@ class Registry {
   Tenants tenants_;
   Routes routes_;
   Shadow shadow_;
+  QuotaRefusals quota_refusals_;
+  Retries retries_;
   // Written before the listeners open.
   std::string version_;
   std::vector<NamedProvider> providers_;

@@ -7,6 +7,7 @@
 #include "gateway/keyed/answers_under_way.hpp"
 #include "gateway/keyed/async_request.hpp"
 #include "gateway/keyed/dispatch.hpp"
+#include "gateway/keyed/explained_fingerprint.hpp"
 #include "gateway/keyed/heartbeat.hpp"
 #include "gateway/keyed/keyed_exchange.hpp"
 #include "gateway/keyed/reserve.hpp"
@@ -14,6 +15,7 @@
 #include "gateway/passthrough/stream_body.hpp"
 #include "loop/store_link.hpp"
 
+#include <idem/console_limits.hpp>
 #include <idem/crash_point.hpp>
 
 #include <functional>
@@ -55,7 +57,7 @@ class KeyedDriver {
  public:
   KeyedDriver(http::ServerStream& client, http::UpstreamPool& pool, GatewayShared& shared,
               const GatewaySettings& settings, const Route& route, KeyedRequest request,
-              std::shared_ptr<Exchange> exchange)
+              std::shared_ptr<Exchange> exchange, bool has_body)
       : client_(client),
         shared_(shared),
         settings_(settings),
@@ -63,7 +65,8 @@ class KeyedDriver {
         request_(std::move(request)),
         exchange_(std::move(exchange)),
         heartbeat_(client.loop(), shared.store, exchange_),
-        dispatch_(pool, route, request_.seen.observer()) {}
+        dispatch_(pool, route, request_.seen.observer()),
+        has_body_(has_body) {}
 
   Task<void> run() {
     ExchangeAction action = exchange_->start(MonotonicClock::now());
@@ -118,11 +121,13 @@ class KeyedDriver {
         }
         // A slow reader must not hold the file.
         const bool has_rest = dispatch_.has_rest();
-        if (!has_rest) drop_body(request_.body, shared_.spill);
+        const bool compares = compares_misuse();
+        if (!has_rest && !compares) drop_body();
         waiter_.reset();  // Nor a waiter's place.
         // A request behind this one on the connection would wait for what the upstream still sends.
         if (dispatch_.is_unread()) client_.close_after();
         co_await client_.answer(answer->answer);
+        if (compares) co_await compare_misuse();
         if (has_rest) co_await read_out();
         co_return;
       } else if (auto* stream = std::get_if<StreamThrough>(&action)) {
@@ -159,10 +164,35 @@ class KeyedDriver {
     return true;
   }
 
+  void drop_body() {
+    gateway::drop_body(request_.body, shared_.spill);
+    has_body_ = false;
+  }
+
+  bool compares_misuse() {
+    return request_.seen.is_misuse() && has_body_ &&
+           request_.body.size() <= limits::misuse_compared_bytes_max &&
+           request_.seen.observer().may_compare();
+  }
+
+  /// For the operator who looks for the client that errs. The client has its answer.
+  Task<void> compare_misuse() {
+    StoreCall find = Find{exchange_->id()};
+    auto asking = ask_store(client_.loop(), shared_.store, find);
+    const auto found = co_await asking;
+    if (!found) co_return;
+    const auto& record = std::get<std::optional<Record>>(*found);
+    if (!record) co_return;
+    auto compared = compared_parts(client_.head(), request_.body.bytes(), *record,
+                                   shared_.store.identity(), settings_, route_);
+    request_.seen.observer().retries().differ(exchange_->id(), std::move(compared.differences),
+                                              std::move(compared.why));
+  }
+
   Task<void> answer_and_keep(WireAnswer answer) {
     const auto shared = std::make_shared<const WireAnswer>(std::move(answer));
     request_.replays->put(*request_.replay_name, {shared, exchange_->id(), *keep_until_});
-    drop_body(request_.body, shared_.spill);
+    drop_body();
     co_await client_.answer(*shared);
   }
 
@@ -178,7 +208,7 @@ class KeyedDriver {
 
   // Only its fingerprint was needed: this request will not be sent.
   Task<ExchangeEvent> wait_for(const WaitFor& wait) {
-    drop_body(request_.body, shared_.spill);
+    drop_body();
     if (!waiter_) {
       waiter_.emplace(shared_.waiters, client_, wait.id,
                       bounded_scope(settings_.scope, request_.scope));
@@ -221,7 +251,7 @@ class KeyedDriver {
     auto& call = dispatch_.call();
     call.wire().no_deadline();
     // A stream may last for days: do not keep the request so long.
-    if (!call.answered_while_sending()) drop_body(request_.body, shared_.spill);
+    if (!call.answered_while_sending()) drop_body();
     const auto framing = call.head().framing;
     const http::ServerStream::StreamFraming length{framing, call.head().content_length};
     const http::ServerStream::StreamStart nothing_yet{};
@@ -270,6 +300,7 @@ class KeyedDriver {
   std::optional<Waiter> waiter_;
   std::string head_;
   MonotonicTime waiting_since_{};
+  bool has_body_;                     ///< False: nothing needs it any more.
   bool sent_ = false;                 ///< The answer is this request's own.
   std::optional<Millis> keep_until_;  ///< The answer is a replay, and may be kept so long.
 };
@@ -312,8 +343,8 @@ Task<void> serve_keyed(http::ServerStream& client, http::UpstreamPool& pool, Gat
       make_exchange(client.head(), request.parts(), std::move(reserve), shared.store.identity(),
                     settings, route, async, shared.dispatcher->look_again(), trace.outgoing());
   if (async) drop_body(request.body, shared.spill);  // The store has it from here on.
-  KeyedDriver driver(client, pool, shared, settings, route, std::move(request),
-                     std::move(exchange));
+  KeyedDriver driver(client, pool, shared, settings, route, std::move(request), std::move(exchange),
+                     !async);
   co_await driver.run();
 }
 

@@ -1,6 +1,7 @@
 #include "gateway/shadow/shadow_request.hpp"
 
 #include "core/record/store_clock.hpp"
+#include "gateway/auth/client_name.hpp"
 #include "gateway/keyed/reserve.hpp"
 #include "gateway/passthrough/passthrough.hpp"
 #include "gateway/way_in.hpp"
@@ -18,23 +19,6 @@ namespace {
 
 using metrics::NotObserved;
 using metrics::Shadowed;
-
-/// Who sent it, as far as the gateway knows without asking: the certificate's holder, the last
-/// address that a trusted proxy names, or the peer.
-std::string client_of(const http::ServerStream& client, const ScopeSource& source) {
-  if (client.peer_identity()) return *client.peer_identity();
-  const auto& peer = client.peer_address();
-  if (!peer) return {};
-  if (http::any_contains(source.trusted_proxies, *peer)) {
-    std::string_view last;
-    for (const auto& field : client.head().fields) {
-      if (!http::same_name(field.name, "X-Forwarded-For")) continue;
-      http::each_list_member(field.value, [&](std::string_view one) { last = one; });
-    }
-    if (!last.empty()) return std::string(last.substr(0, limits::scope_bytes_max));
-  }
-  return http::text_of(*peer);
-}
 
 std::string_view code_of(const http::Refusal& refusal) {
   return kind_of(http::problem_of(refusal).code).name;
@@ -62,7 +46,7 @@ std::shared_ptr<ShadowRequest> ShadowRequest::begin(const Around& around, Shared
     room.give_place();
     reason = NotObserved::memory;
   }
-  const std::string from = client_of(client, settings->scope);
+  const std::string from = client_name(client, settings->scope);
   around.shared.observing.registry.shadow().seen(route.label(),
                                                  {.decision = Shadowed::not_observed,
                                                   .reason = reason,
@@ -82,7 +66,7 @@ ShadowRequest::ShadowRequest(const Around& around, SharedSettings settings, cons
       route_(route),
       head_(client.head()),
       peer_identity_(client.peer_identity()),
-      client_(client_of(client, settings_->scope)),
+      client_(client_name(client, settings_->scope)),
       ended_(around.loop) {}
 
 ShadowRequest::~ShadowRequest() {
