@@ -5,10 +5,13 @@ import type { ComponentType } from "preact";
 import { loginSaid, logOut, nameOf, offline, otherLogin, redeem, session } from "./api/client";
 import type { Session } from "./api/types";
 import { Audit } from "./pages/audit";
+import { Explain } from "./pages/explain";
 import { Find } from "./pages/find";
 import { Login } from "./pages/login";
 import { Operation } from "./pages/operation";
 import { Overview } from "./pages/overview";
+import { Retries } from "./pages/retries";
+import { Routes } from "./pages/routes";
 import { System } from "./pages/system";
 import { span } from "./parts/words";
 import { now, unused } from "./state/live";
@@ -25,9 +28,12 @@ interface Page {
 const pages: Page[] = [
   { path: "overview", name: "Overview", letter: "o", show: Overview },
   { path: "find", name: "Find", letter: "f", show: Find },
+  { path: "retries", name: "Retries", letter: "y", show: Retries },
+  { path: "routes", name: "Routes", letter: "r", show: Routes },
   { path: "audit", name: "Audit", letter: "a", show: Audit },
   { path: "system", name: "System", letter: "s", show: System },
   { path: "operation", name: "Operation", letter: "", show: Operation },
+  { path: "explain", name: "Explain", letter: "", show: Explain },
 ];
 const linked = pages.filter((one) => one.letter !== "");
 

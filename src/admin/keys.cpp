@@ -212,11 +212,11 @@ Task<WireAnswer> KeysApi::show(RecordId id, Role role) {
   StoreCall read = ReadEvidence{id};
   auto evidence = co_await ask(read);
   if (!evidence && evidence.error().code == StoreError::Code::damaged) {
-    co_return json_answer(key_page(*record, {}, evidence.error().detail, bodies));
+    co_return json_answer(key_page(*record, {}, evidence.error().detail, bodies, parts_.links));
   }
   if (!evidence) co_return store_trouble(evidence.error());
   co_return json_answer(
-      key_page(*record, std::get<std::vector<EvidenceEntry>>(*evidence), {}, bodies));
+      key_page(*record, std::get<std::vector<EvidenceEntry>>(*evidence), {}, bodies, parts_.links));
 }
 
 Task<WireAnswer> KeysApi::decide(const ApprovalRequest& request, const OrderBody& order) {

@@ -88,14 +88,22 @@ void write_headers(Writer& out, const StoredResponse& response, Bodies bodies) {
   out.end_array();
 }
 
+void write_or_null(Writer& out, std::string_view name, const std::optional<std::string>& text) {
+  out.name(name);
+  if (text) {
+    out.text(*text);
+  } else {
+    out.null();
+  }
+}
+
 /// The trace of the request whose answer is stored.
-void write_trace(Writer& out, const std::optional<StoredResponse>& response) {
-  out.name("trace_id");
+std::optional<std::string> trace_of(const std::optional<StoredResponse>& response) {
   const auto fields = response ? std::span(response->headers) : std::span<const Field>();
   const auto field = std::ranges::find(fields, trace_field, &Field::name);
   const auto trace = field != fields.end() ? parse_traceparent(field->value) : std::nullopt;
-  if (!trace) return out.null();
-  out.text(to_hex(trace->trace.bytes));
+  if (!trace) return std::nullopt;
+  return to_hex(trace->trace.bytes);
 }
 
 void write_response(Writer& out, const std::optional<StoredResponse>& response, Bodies bodies) {
@@ -214,7 +222,7 @@ std::string refs_page(std::span<const std::set<RecordId>> refs) {
 }
 
 std::string key_page(const Record& record, std::span<const EvidenceEntry> evidence,
-                     std::string_view evidence_damage, Bodies bodies) {
+                     std::string_view evidence_damage, Bodies bodies, const Links& links) {
   Writer out;
   out.begin_object();
   write_summary(out, record);
@@ -224,7 +232,11 @@ std::string key_page(const Record& record, std::span<const EvidenceEntry> eviden
   out.member("lease_policy", name_of(record.lease_policy));
   out.member("recovery_point", record.recovery_point);
   out.flag("request_stored", record.stored_request.has_value());
-  write_trace(out, record.response);
+  const auto trace = trace_of(record.response);
+  write_or_null(out, "trace_id", trace);
+  write_or_null(out, "trace_link", filled(links.trace, Links::trace_place, trace.value_or("")));
+  write_or_null(out, "upstream_link",
+                filled(links.upstream, Links::upstream_place, record.upstream_reference));
   write_response(out, record.response, bodies);
   write_evidence(out, evidence, bodies);
   if (!evidence_damage.empty()) out.member("evidence_damaged", evidence_damage);

@@ -1,5 +1,6 @@
 #pragma once
 
+#include "admin/links.hpp"
 #include "admin/login/role.hpp"
 #include "core/json/scalars.hpp"
 #include "json/writer.hpp"
@@ -44,6 +45,6 @@ std::string refs_page(std::span<const std::set<RecordId>> refs);
 /// fields and body of the answer, and what a provider said.
 /// `evidence_damage`: why the log cannot be read; empty: it can.
 std::string key_page(const Record& record, std::span<const EvidenceEntry> evidence,
-                     std::string_view evidence_damage, Bodies bodies);
+                     std::string_view evidence_damage, Bodies bodies, const Links& links);
 
 }  // namespace idem::admin

@@ -1,5 +1,6 @@
 #pragma once
 
+#include "admin/links.hpp"
 #include "admin/login/login_settings.hpp"
 #include "gateway/settings.hpp"
 #include "metrics/tenants.hpp"
@@ -46,6 +47,7 @@ struct GatewayOptions {
   std::string store_id;                  ///< The id that the store must have; empty: any.
   std::string spill_dir;                 ///< Never empty.
   std::vector<std::string> admin_hosts;  ///< Host names of the admin listener.
+  admin::Links links{};
   admin::LoginSettings login;
   /// For the admin listener; without a certificate it serves plain HTTP.
   http::TlsContext::ServerFiles admin_tls;

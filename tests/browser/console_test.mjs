@@ -62,6 +62,39 @@ test("the overview says what needs a human and leads there", { skip }, async () 
   assert.deepEqual(page.errors, []);
 });
 
+test("the overview shows whether it helps, over an hour and a day", { skip }, async () => {
+  assert.equal((await world.charge("done-1")).status, 201);
+  const page = await world.logIn("viewer");
+  const helps = page.getByRole("region", { name: "Whether it helps" });
+  await helps.getByText(/of \d+ requests with a key did not run a second time: .*1 answered from the store/).waitFor();
+  await helps.getByText("The store answered all the time").waitFor();
+  await helps.locator("canvas").nth(5).waitFor();
+  await helps.getByRole("figure").filter({ hasText: "Unknown records" }).getByText("unknown: 1 now").waitFor();
+  await helps.getByRole("link", { name: "last day" }).click();
+  assert.ok(page.url().endsWith("#/overview?span=day"));
+  await helps.getByText("1 answered from the store").waitFor();
+  await helps.locator("canvas").nth(5).waitFor();
+  assert.deepEqual(page.errors, []);
+});
+
+test("a client that misuses keys is named, with what differs", { skip }, async () => {
+  for (let i = 1; i <= 6; ++i) assert.equal((await world.charge("done-1", "", i)).status, 422);
+  const page = await world.logIn("operator");
+  const need = page.getByRole("listitem").filter({ hasText: "6 requests were refused in the last 10 minutes" });
+  await need.getByText("Client", { exact: true }).waitFor();
+  await need.getByRole("link").click();
+  await page.getByRole("heading", { name: "Retries" }).waitFor();
+  const sender = page.getByRole("table", { name: "Clients" }).getByRole("row").nth(1);
+  assert.deepEqual((await sender.getByRole("cell").allTextContents()).slice(0, 3), ["6", "acme", "127.0.0.1"]);
+  await page.getByRole("cell").getByRole("link").first().click();
+  await page.getByRole("region", { name: "What happened" }).getByText("Retry from 127.0.0.1: misuse: another request under the key, refused (status 422)").first().waitFor();
+  assert.deepEqual(page.errors, []);
+  const viewer = await world.logIn("viewer");
+  await at(viewer, "retries");
+  await viewer.getByText("Retries need the role support").waitFor();
+  assert.deepEqual(viewer.errors, []);
+});
+
 test("a record is found by its key and by its reference, and by no wrong one", { skip }, async () => {
   const page = await world.logIn("support");
   const ref = await world.only("completed");
@@ -94,7 +127,7 @@ test("each role sees and may do what is its own", { skip }, async () => {
     await at(page, `operation/${completed}`);
     await page.getByRole("region", { name: "Stored answer" }).getByText("201").waitFor();
     assert.equal(await page.getByText('"amount":1250').count(), sees ? 1 : 0, role);
-    assert.equal(await page.getByText("need the role support").count(), sees ? 0 : 1, role);
+    assert.equal(await page.getByText("Fields and body need the role support").count(), sees ? 0 : 1, role);
     await page.getByText("Only a stored 5xx can be dropped").waitFor();
     await at(page, `operation/${await unknown()}`);
     await page.getByText("The work may have run").waitFor();
@@ -110,10 +143,11 @@ test("no rule of axe is broken, and nothing is wider than the window", { skip },
   for (const theme of ["light", "dark"]) {
     for (const width of [1440, 360]) {
       const page = await world.logIn("operator", { theme, width });
-      for (const [place, heading] of [["overview", "Overview"], ["find", "Find"], ["audit", "Audit"], ["system", "System"], [`operation/${ref}`, "Operation"]]) {
+      for (const [place, heading] of [["overview", "Overview"], ["find", "Find"], ["retries", "Retries"], ["audit", "Audit"], ["system", "System"], [`operation/${ref}`, "Operation"]]) {
         await at(page, place);
         await page.getByRole("heading", { name: heading, exact: true }).waitFor();
         await page.waitForFunction(() => document.querySelector(".loading") === null);
+        if (place === "overview") await page.locator(".chart canvas").first().waitFor();
         await accessible(page);
         await fits(page);
       }

@@ -117,6 +117,8 @@ export interface Key extends KeySummary {
   recovery_point: string;
   request_stored: boolean;
   trace_id: string | null;
+  trace_link: string | null;
+  upstream_link: string | null;
   response: {
     status: number;
     headers: [string, string][] | null;

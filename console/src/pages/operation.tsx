@@ -1,6 +1,7 @@
 import type { ComponentChildren } from "preact";
 
 import { get, session } from "../api/client";
+import { type RetriesPage, type Retry, outcomes } from "../api/retries";
 import type { Evidence, Key, Session } from "../api/types";
 import { Choices } from "../parts/settle";
 import { Moment, Nothing, Section, StateTag, Trouble } from "../parts/show";
@@ -49,7 +50,9 @@ const whyUnknown: Record<string, string> = {
   event_said_failed: "An event says that it failed, and names no answer",
 };
 
-/** What happened, as far as the record knows it, the oldest first. */
+const byTime = (a: Step, b: Step): number => (a.at ?? "").localeCompare(b.at ?? "");
+
+/** What happened, as far as the record knows it. */
 export function timeline(key: Key): Step[] {
   const steps: Step[] = [{ at: key.created_at, what: "Received, and the key reserved" }];
   if (key.locked_until !== null && (key.state === "in_progress" || key.state === "unknown")) {
@@ -71,7 +74,7 @@ export function timeline(key: Key): Step[] {
   if (key.tombstone_until !== null) {
     steps.push({ at: key.tombstone_until, what: "The gateway forgets the key: a request with it runs as new" });
   }
-  return steps.sort((a, b) => (a.at ?? "").localeCompare(b.at ?? ""));
+  return steps;
 }
 
 function Fact(props: { name: string; children: ComponentChildren }) {
@@ -83,19 +86,25 @@ function Fact(props: { name: string; children: ComponentChildren }) {
   );
 }
 
+/** A page of another program, in a tab of its own; it does not learn where the link was. */
+function Elsewhere(props: { to: string | null; children: ComponentChildren }) {
+  if (props.to === null) return <>{props.children}</>;
+  return <a href={props.to} target="_blank" rel="noopener noreferrer">{props.children}</a>;
+}
+
 function Facts({ of: key }: { of: Key }) {
   return (
     <dl class="facts">
       <Fact name="scope">{key.scope}</Fact>
       <Fact name="operation">{key.operation}</Fact>
       <Fact name="attempt">{key.fence}</Fact>
-      {key.upstream_reference === "" ? null : <Fact name="upstream's reference">{key.upstream_reference}</Fact>}
+      {key.upstream_reference === "" ? null : <Fact name="upstream's reference"><Elsewhere to={key.upstream_link}>{key.upstream_reference}</Elsewhere></Fact>}
       {key.provider === "" ? null : (
         <Fact name="provider">{key.provider}, asked {key.reconcile_attempts} times</Fact>
       )}
       {key.release_basis === null ? null : <Fact name="why it may run again">{key.release_basis}</Fact>}
       {key.last_error_code === "" ? null : <Fact name="last error">{key.last_error_code}</Fact>}
-      {key.trace_id === null ? null : <Fact name="trace">{key.trace_id}</Fact>}
+      {key.trace_id === null ? null : <Fact name="trace"><Elsewhere to={key.trace_link}>{key.trace_id}</Elsewhere></Fact>}
       <Fact name="reference">{key.ref}</Fact>
     </dl>
   );
@@ -140,6 +149,39 @@ function Answer({ of: key }: { of: Key }) {
   );
 }
 
+/** The retries that this process remembers, as steps. */
+function retriesOf(retries: Retry[]): Step[] {
+  return retries.map((one) => {
+    const status = one.status === 0 ? "the client left before" : `status ${one.status}`;
+    const differences = one.differences.map((each) => `${each.part}: ${each.stored} at first, ${each.sent} then`);
+    const step: Step = { at: one.at, what: `Retry${one.client === null ? "" : ` from ${one.client}`}: ${outcomes[one.outcome]} (${status})` };
+    const more = differences.length > 0 ? differences.join("; ") : one.why;
+    return more === null ? step : { ...step, more };
+  });
+}
+
+function WhatHappened({ of: key, who }: { of: Key; who: Session }) {
+  const maySee = who.role !== "viewer";
+  const { loaded } = useLive<RetriesPage>(() => (maySee ? get<RetriesPage>(`/v1/retries?ref=${key.ref}`) : Promise.resolve({ retries: [] })), 5_000, [key.ref]);
+  const steps = [...timeline(key), ...retriesOf(loaded.value.value?.retries ?? [])].sort(byTime);
+  return (
+    <Section title="What happened">
+      {key.evidence_damaged === undefined ? null : <p class="note">The evidence cannot be read: {key.evidence_damaged}</p>}
+      <ol class="timeline">
+        {steps.map((step) => (
+          <li key={`${step.at} ${step.what} ${step.more ?? ""}`}>
+            <Moment at={step.at} /> <span>{step.what}</span>
+            {step.more === undefined ? null : <span class="note">{step.more}</span>}
+          </li>
+        ))}
+      </ol>
+      <p class="note">
+        {maySee ? "Of retries this process remembers the newest, since its start at the most." : "Retries need the role support; you have the role viewer."}
+      </p>
+    </Section>
+  );
+}
+
 /** One record: what happened, what is stored, and what may be decided. */
 export function Operation() {
   const ref = place.value.path[1] ?? "";
@@ -169,19 +211,7 @@ export function Operation() {
       <Section title="What you can do">
         <Choices of={key} who={session.value as Session} after={(decided) => (decided === null ? again() : set(decided))} />
       </Section>
-      <Section title="What happened">
-        {key.evidence_damaged === undefined ? null : (
-          <p class="note">The evidence cannot be read: {key.evidence_damaged}</p>
-        )}
-        <ol class="timeline">
-          {timeline(key).map((step) => (
-            <li key={`${step.at} ${step.what} ${step.more ?? ""}`}>
-              <Moment at={step.at} /> <span>{step.what}</span>
-              {step.more === undefined ? null : <span class="note">{step.more}</span>}
-            </li>
-          ))}
-        </ol>
-      </Section>
+      <WhatHappened of={key} who={session.value as Session} />
       <Section title="Stored answer">
         <Answer of={key} />
       </Section>

@@ -1,15 +1,16 @@
 import { get } from "../api/client";
+import { type Samples, sum } from "../api/samples";
 import type { Status } from "../api/types";
 import { states } from "../api/types";
 import { count, span } from "../parts/words";
-import { Helps } from "../parts/helps";
+import { Helps, useHour } from "../parts/helps";
 import { Nothing, Section, StateTag, Trouble } from "../parts/show";
 import { address } from "../state/place";
 import { useLive } from "../state/live";
 
 interface Need {
   code: string;
-  severity: "money" | "service";
+  severity: "money" | "service" | "client";
   what: string;
   /** How long the oldest has waited; empty where that is not known. */
   age: string;
@@ -28,15 +29,15 @@ const known: Record<string, { severity: Need["severity"]; todo: string; to?: str
   unknown_for_people: {
     severity: "money",
     todo: "Look with the provider whether the work was done, and settle each.",
-    to: address(["find"], { state: "unknown" }),
+    to: address(["unknown"]),
   },
   unknown_old: {
     severity: "money",
     todo: "Find out why nobody has settled it: a provider that fails is under System. Then look there yourself, and decide.",
-    to: address(["find"], { state: "unknown" }),
+    to: address(["unknown"]),
   },
-  dead_letters: { severity: "service", todo: "Mend the destination, then send them again: idem dlq list" },
-  outbox_behind: { severity: "service", todo: "See why the destination accepts none: idem outbox list" },
+  dead_letters: { severity: "service", todo: "Mend the destination, then send them again.", to: address(["messages"], { state: "dead" }) },
+  outbox_behind: { severity: "service", todo: "See why the destination accepts none.", to: address(["messages"]) },
   store_down: {
     severity: "service",
     todo: "Look at the store's server or disk. Until it answers, requests with a key are refused with 503 and nothing runs.",
@@ -70,18 +71,39 @@ export function needs(status: Status): Need[] {
   return found.sort((a, b) => Number(a.severity === "service") - Number(b.severity === "service"));
 }
 
+/** Fewer than these are an accident. */
+const misuse_min = 5;
+
+/** A client that errs costs nothing, but its team must be asked to mend it. */
+function misuse(samples: Samples | null): Need[] {
+  if (samples === null) return [];
+  const from = (samples.end.at(-1) ?? 0) - 600;
+  const number = sum(samples.misuse.filter((_, index) => (samples.end[index] ?? 0) > from));
+  if (number < misuse_min) return [];
+  return [{
+    code: "misuse",
+    severity: "client",
+    what: `${count(number)} requests were refused in the last 10 minutes: a used key with another request`,
+    age: "",
+    todo: "See which client sends them, and ask its team to make a new key for each operation. Nothing ran twice.",
+    to: address(["retries"], { outcome: "key_misuse" }),
+  }];
+}
+
 const severities: Record<Need["severity"], string> = {
   money: "Money",
   service: "Service",
+  client: "Client",
 };
 
 export function Overview() {
   const { loaded } = useLive(() => get<Status>("/v1/status?max_age=8"), 10_000, []);
+  const hour = useHour();
   const { value: status, problem } = loaded.value;
   if (status === null) {
     return problem === null ? <p class="loading">Asking the gateway…</p> : <Trouble problem={problem} />;
   }
-  const list = needs(status);
+  const list = [...needs(status), ...misuse(hour.value)];
   return (
     <>
       {problem === null ? null : <Trouble problem={problem} />}
@@ -121,7 +143,7 @@ export function Overview() {
           </ul>
         )}
       </Section>
-      <Helps />
+      <Helps hour={hour} />
     </>
   );
 }

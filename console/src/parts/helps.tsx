@@ -1,15 +1,10 @@
 import { get } from "../api/client";
 import { type Samples, rate, sum } from "../api/samples";
 import { address, place } from "../state/place";
-import { useLive } from "../state/live";
+import { type Loaded, useLive } from "../state/live";
 import { Chart } from "./chart";
 import { Nothing, Section, Trouble } from "./show";
 import { count, span, timeOf } from "./words";
-
-const spans: ["hour" | "day", string, number][] = [
-  ["hour", "last hour", 30_000],
-  ["day", "last day", 120_000],
-];
 
 const short = (value: number): string => (value >= 100 || Number.isInteger(value) ? count(Math.round(value)) : value.toPrecision(2));
 const each_second = (value: number): string => `${short(value)}/s`;
@@ -88,19 +83,20 @@ function Charts({ of: samples }: { of: Samples }) {
   );
 }
 
-/** Whether Idem helps, and what it costs: from the process's own samples. */
-export function Helps() {
-  const wanted = place.value.filters.get("span") === "day" ? "day" : "hour";
-  const every = spans.find(([name]) => name === wanted)?.[2] ?? 30_000;
-  const { loaded } = useLive(() => get<Samples>(`/v1/samples?span=${wanted}`), every, [wanted]);
-  const { value, problem } = loaded.value;
+type Asked = Loaded<Samples>;
+
+/** The samples of the last hour, for the page and its charts. */
+export function useHour(): Asked {
+  return useLive(() => get<Samples>("/v1/samples"), 30_000, []).loaded.value;
+}
+
+function OfDay() {
+  return <Shown asked={useLive(() => get<Samples>("/v1/samples?span=day"), 120_000, []).loaded.value} />;
+}
+
+function Shown({ asked: { value, problem } }: { asked: Asked }) {
   return (
-    <Section title="Whether it helps" note="This process alone, since its start at the most.">
-      <nav class="tabs" aria-label="Time">
-        {spans.map(([name, text]) => (
-          <a key={name} href={address(["overview"], name === "hour" ? {} : { span: name })} aria-current={wanted === name ? "page" : undefined}>{text}</a>
-        ))}
-      </nav>
+    <>
       {problem === null ? null : <Trouble problem={problem} />}
       {value === null ? (
         problem === null ? <p class="loading">Reading the samples…</p> : null
@@ -111,6 +107,20 @@ export function Helps() {
           <Charts of={value} />
         </>
       )}
+    </>
+  );
+}
+
+/** Whether Idem helps, and what it costs: from the process's own samples. */
+export function Helps({ hour }: { hour: Asked }) {
+  const isDay = place.value.filters.get("span") === "day";
+  return (
+    <Section title="Whether it helps" note="This process alone, since its start at the most.">
+      <nav class="tabs" aria-label="Time">
+        <a href={address(["overview"])} aria-current={isDay ? undefined : "page"}>last hour</a>
+        <a href={address(["overview"], { span: "day" })} aria-current={isDay ? "page" : undefined}>last day</a>
+      </nav>
+      {isDay ? <OfDay /> : <Shown asked={hour} />}
     </Section>
   );
 }

@@ -1,5 +1,6 @@
 #include "admin/admin.hpp"
 #include "admin/audit/audit_trail.hpp"
+#include "admin/route_policy.hpp"
 #include "cli/commands/certificates.hpp"
 #include "cli/commands/core_dumps.hpp"
 #include "cli/commands/reconciling.hpp"
@@ -10,6 +11,7 @@
 #include "cli/process/passed_sockets.hpp"
 #include "cli/process/resources.hpp"
 #include "cli/process/service_manager.hpp"
+#include "cli/settings/effective_routes.hpp"
 #include "cli/settings/noted_settings.hpp"
 #include "cli/settings/opening.hpp"
 #include "cli/settings/reload.hpp"
@@ -172,7 +174,11 @@ class GatewayProcess {
         applied->count_down();
       });
     }
-    admin_loop_->post([this, settings = settings_] { admin_settings_ = settings; });
+    admin_loop_->post(
+        [this, settings = settings_, policies = effective_routes(given_, settings_->routes)] {
+          admin_settings_ = settings;
+          admin_policies_ = policies;
+        });
     gateway_server_->use_proxies(settings_->scope.trusted_proxies);
     dispatcher_->use(settings_);
     reconciling_->use(settings_);
@@ -225,6 +231,7 @@ class GatewayProcess {
     // Its own loop: the admin API answers also while the others are busy or draining.
     admin_loop_ = std::make_unique<Loop>();
     admin_settings_ = settings_;
+    admin_policies_ = effective_routes(given_, settings_->routes);
     audit_ = std::make_unique<admin::AuditTrail>(*admin_loop_, *store_, log_);
   }
 
@@ -249,6 +256,7 @@ class GatewayProcess {
                                       return admin_settings_->routes.naming_parts(operation);
                                     },
                                 .hosts = options_.admin_hosts,
+                                .links = options_.links,
                                 .evidence_grace = options_.evidence_grace,
                                 .provider_of =
                                     [this](const Record& record) {
@@ -256,6 +264,7 @@ class GatewayProcess {
                                       return options_.providers.contains(name) ? name : "";
                                     },
                                 .reloading = reloads_.for_admin(),
+                                .route_policies = [this] { return admin_policies_; },
                                 .observing_now = [this] { return shared_->shadow->under_way(); },
                                 .explain =
                                     [this](const RequestInQuestion& request) {
@@ -455,6 +464,7 @@ class GatewayProcess {
   std::optional<Offload> digesting_;  ///< Created after signals are blocked, as all threads.
   gateway::SharedSettings settings_;
   gateway::SharedSettings admin_settings_;  ///< The same; only the admin loop's thread uses it.
+  std::shared_ptr<const admin::RoutePolicies> admin_policies_;  ///< Likewise.
   std::vector<std::unique_ptr<Loop>> loops_;
   std::unique_ptr<Loop> dispatch_loop_;
   std::unique_ptr<gateway::Dispatcher> dispatcher_;

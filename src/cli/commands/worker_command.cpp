@@ -88,6 +88,7 @@ class WorkerProcess {
                                       return options_.settings.routes.naming_parts(operation);
                                     },
                                 .hosts = options_.admin_hosts,
+                                .links = options_.links,
                                 .evidence_grace = options_.evidence_grace,
                                 .provider_of =
                                     [this](const Record& record) {

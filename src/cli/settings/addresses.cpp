@@ -101,4 +101,15 @@ void check_admin_hosts(const GivenList& hosts, Complaints& complaints) {
   }
 }
 
+void check_link(const Given& link, std::string_view place, Complaints& complaints) {
+  if (link.text.empty()) return;
+  // Another scheme, such as javascript:, would run in the operator's browser.
+  const bool is_web = link.text.starts_with("https://") || link.text.starts_with("http://");
+  const bool is_clean =
+      std::ranges::all_of(link.text, [](unsigned char c) { return c > ' ' && c < 0x7f; });
+  if (is_web && is_clean && link.text.find(place) != std::string::npos) return;
+  complaints.add(link.place, shown(link.text) + " is no such address; write https://... with " +
+                                 std::string(place) + " where it belongs, and no space");
+}
+
 }  // namespace idem::cli

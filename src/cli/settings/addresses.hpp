@@ -3,6 +3,7 @@
 #include "cli/settings/gateway_flags.hpp"
 
 #include <string>
+#include <string_view>
 
 /// Checks of the addresses of a process.
 namespace idem::cli {
@@ -17,5 +18,8 @@ void check_addresses(const GatewayFlags& flags, Purpose purpose, Complaints& com
 
 /// Checks that each is a name or an address as in a Host field, without scheme and port.
 void check_admin_hosts(const GivenList& hosts, Complaints& complaints);
+
+/// Checks that an address, if it is given, is one of a web page and has `place` in it.
+void check_link(const Given& link, std::string_view place, Complaints& complaints);
 
 }  // namespace idem::cli

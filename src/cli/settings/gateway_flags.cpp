@@ -219,6 +219,9 @@ void parse_admin(const GatewayFlags& flags, GatewayOptions& options, Complaints&
   options.admin = flags.admin.text;
   check_admin_hosts(flags.admin_hosts, complaints);
   for (const auto& host : flags.admin_hosts.items) options.admin_hosts.push_back(host.text);
+  check_link(flags.trace_link, admin::Links::trace_place, complaints);
+  check_link(flags.upstream_link, admin::Links::upstream_place, complaints);
+  options.links = {.trace = flags.trace_link.text, .upstream = flags.upstream_link.text};
   parse_given_duration(flags.evidence_grace, options.evidence_grace, complaints);
   if (flags.metrics_tenants.text == "none") options.tenant_label = metrics::TenantLabel::off;
   if (flags.metrics_tenants.text == "name") options.tenant_label = metrics::TenantLabel::name;

@@ -80,6 +80,8 @@ struct GatewayFlags {
   Given migrate{"false"};
   CallerFlags caller{};
   GivenList admin_hosts{};
+  Given trace_link{};
+  Given upstream_link{};
   Given admin_token_file{};
   Given admin_tokens{};
   Given admin_probes{"loopback"};

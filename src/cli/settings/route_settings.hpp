@@ -123,7 +123,8 @@ inline constexpr std::array route_settings{
     RouteSetting{
         .path = "lease_policy",
         .shape = route_shapes::lease_policy,
-        .help = "what happens at the end of a lease: unknown, or rerun if repeating is safe"},
+        .help = "what happens at the end of a lease: unknown, or rerun if repeating is safe",
+        .initial = "unknown"},
     RouteSetting{.path = "repeating_is_safe",
                  .shape = config::truth,
                  .help = "required for lease_policy: rerun: the work may run twice without harm"},

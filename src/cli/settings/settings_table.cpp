@@ -37,6 +37,11 @@ Table process_settings(GatewayFlags& f) {
        "listener"},
       {"admin_hosts", "--admin-host", texts, &f.admin_hosts,
        "host names of the admin listener, besides loopback"},
+      {"links.trace", "--trace-link", text, &f.trace_link,
+       "address of a trace's page, with {trace_id} in it: the console links to it"},
+      {"links.upstream", "--upstream-link", text, &f.upstream_link,
+       "address of the page that the API or its provider has about one piece of work, with "
+       "{reference} in it, the upstream's reference: the console links to it"},
       {"admin_token_file", "--admin-token-file", path, &f.admin_token_file,
        "file in which the process puts an operator's token when no other login is configured; by "
        "default PATH.admin-token beside a SQLite file, else idem.admin-token beside the settings"},

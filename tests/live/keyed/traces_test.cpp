@@ -129,8 +129,10 @@ std::vector<RequestSpans> by_request(const std::vector<SeenSpan>& spans) {
 class Traces : public Operated {
  protected:
   std::vector<std::string> flags() const override {
-    std::vector<std::string> all{"--traces", collector_->url(),  "--traces-one-in",
-                                 "1",        "--traces-service", "payments"};
+    std::vector<std::string> all{"--traces",         collector_->url(),
+                                 "--traces-one-in",  "1",
+                                 "--traces-service", "payments",
+                                 "--trace-link",     "https://traces.internal/{trace_id}?a=1"};
     all.insert(all.end(), more_flags_.begin(), more_flags_.end());
     return all;
   }
@@ -198,6 +200,8 @@ TEST_F(Traces, a_replay_links_to_the_request_that_ran) {
   }
   const Json record = read("/v1/keys/" + only("completed")["ref"].string);
   EXPECT_EQ(record["trace_id"].string, caller_trace);
+  EXPECT_EQ(record["trace_link"].string, "https://traces.internal/" + caller_trace + "?a=1");
+  EXPECT_EQ(record["upstream_link"].kind, Json::Kind::null) << "no such setting";
   for (const Json& field : record["response"]["headers"].items) {
     EXPECT_NE(field.items.at(0).string, "Idem-Trace");
   }
