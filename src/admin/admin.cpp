@@ -255,7 +255,7 @@ class Admin final : public http::Service {
     co_return json_answer(status_page(status, parts_.registry, MonotonicClock::now()));
   }
 
-  /// Counts records and messages, unless somebody did so lately. A store that does not answer is
+  /// Counts records and messages, unless that was done lately. A store that does not answer is
   /// asked again each time: the breaker in front of it makes that cheap.
   Task<Counted> counted(std::chrono::seconds max_age) {
     const auto now = MonotonicClock::now();

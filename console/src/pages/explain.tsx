@@ -66,11 +66,16 @@ const sentences: Record<Explanation["outcome"], string> = {
   pass: "The gateway would send the request without a record: each retry runs again.",
 };
 
+function sentenceOf(is: Explanation): string {
+  const passes = "The request would pass, because its route is in shadow. If it were enforced: ";
+  return `${is.enforce === "shadow" ? passes : ""}${sentences[is.outcome]}`;
+}
+
 const retries: Record<string, string> = {
   never: "a retry gets the same answer",
   later: "retry later",
   same_key: "retry with the same key",
-  new_key_safe: "a new key is safe, because nothing ran",
+  new_key_safe: "a new key is safe, because nothing of this request ran",
 };
 
 function answerOf({ answer }: Explanation): string {
@@ -130,10 +135,8 @@ function Facts({ of: is }: { of: Explanation }) {
 }
 
 function Outcome({ of: is }: { of: Explanation }) {
-  const shadowed = is.enforce === "shadow" ? "The request would pass, because its route is in shadow. If it were enforced: " : "";
   return (
-    <Section title="What would happen">
-      <p class="outcome" role="status">{shadowed}{sentences[is.outcome]}</p>
+    <>
       <p>{is.why}</p>
       <Facts of={is} />
       {is.differences.length === 0 ? null : (
@@ -147,7 +150,7 @@ function Outcome({ of: is }: { of: Explanation }) {
           <p class="note">Values are masked.</p>
         </>
       )}
-    </Section>
+    </>
   );
 }
 
@@ -194,14 +197,16 @@ function Form() {
     explained.value = answer === null ? null : { of, is: answer };
   };
   const shown = explained.value;
+  // An old answer beside another request would mislead.
+  const is = shown !== null && shown.of === JSON.stringify(asked) ? shown.is : null;
   return (
     <>
       <form class="decide" aria-label="Explain a request" onSubmit={(event) => void ask(event)}>
         <p class="causes">Nothing runs and nothing is stored: the gateway only says what it would do.</p>
         <Text label="Method" name="method" required value={form.method} />
-        <Text label="Path and query" name="target" required placeholder="/v1/payments" pattern="/.*" value={form.target} />
+        <Text label="Path and query" name="target" required pattern="/.*" placeholder="/charges" value={form.target} />
         <Lines label="Header" name="headers" rows={4}
-          note="A field in each line, as the client sends it: the key and what gives the scope, such as Authorization." />
+          note="A field in each line, as the client sends it: the key, and what gives the scope." />
         <Lines label="Body" name="body" rows={4} note="As the client sends it: it counts for the fingerprint." />
         <Text label="Scope" name="scope" value={form.scope} note="Whose request it is, if the fields do not say so." />
         {wrong === null ? null : <p class="trouble" role="alert">{wrong}</p>}
@@ -216,11 +221,14 @@ function Form() {
           }}>Clear</button>
         </p>
       </form>
-      {shown === null ? null : shown.of === JSON.stringify(asked) ? (
-        <Outcome of={shown.is} />
-      ) : (
-        <Nothing>The form has changed: ask again.</Nothing>
-      )}
+      <Section title="What would happen">
+        <p class="outcome said" role="status">{is === null ? "" : sentenceOf(is)}</p>
+        {is !== null ? (
+          <Outcome of={is} />
+        ) : (
+          <Nothing>{shown === null ? "Fill in the form and ask." : "The form has changed: ask again."}</Nothing>
+        )}
+      </Section>
     </>
   );
 }

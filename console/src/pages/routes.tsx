@@ -29,9 +29,15 @@ function enforced(route: Route) {
   return route.enforce === "on" ? "on" : <b class="contested">shadow: every request passes</b>;
 }
 
+const origins: Record<EffectiveSetting["origin"], string> = {
+  route: "this route",
+  defaults: "for all routes",
+  settings: "for all tenants",
+  "built in": "built in",
+};
+
 function cameFrom(setting: EffectiveSetting): string {
-  const words = { route: "this route", defaults: "for all routes", settings: "for all tenants", "built in": "built in" };
-  const origin = words[setting.origin];
+  const origin = origins[setting.origin];
   return setting.place === null ? origin : `${origin}: ${setting.place}`;
 }
 
@@ -124,9 +130,9 @@ function One({ of: route, shadow, who }: { of: Route; shadow: ShadowReport | nul
     <>
       <h2>{labelOf(route)}</h2>
       <p>
-        Requests: {requestsOf(route)}. Enforce: {enforced(route)}. An attempt holds its record for {value("lease")} without
-        renewal, and a duplicate meanwhile {duplicates[value("mode")] ?? "waits"}. An answer is replayed for{" "}
-        {value("retention")}; after that the key is refused for {value("tombstone")}.
+        Requests: {requestsOf(route)}. Enforce: {enforced(route)}. An attempt holds its record for {value("lease")}{" "}
+        without renewal, and a duplicate meanwhile {duplicates[value("mode")] ?? "waits"}. An answer is replayed
+        for {value("retention")}; after that the key is refused for {value("tombstone")}.
       </p>
       <Section title="Shadow">
         {shadow === null ? (
@@ -145,11 +151,15 @@ function One({ of: route, shadow, who }: { of: Route; shadow: ShadowReport | nul
   );
 }
 
+const columns = [
+  "route", "requests", "enforce", "a duplicate while it runs", "a key", "lease", "answers kept", "preset",
+];
+
 function List({ of: routes }: { of: Route[] }) {
   return (
     <Table
       name="Routes"
-      columns={["route", "requests", "enforce", "a duplicate while it runs", "a key", "lease", "answers kept", "preset"]}
+      columns={columns}
       rows={routes.map((route, index) => ({
         key: index,
         cells: [
@@ -187,8 +197,8 @@ function Tenants({ of: quotas }: { of: Quotas }) {
         />
       )}
       <p class="note">
-        This gateway counts since its start, <Moment at={quotas.since} />; others count for themselves. How much of its quota
-        a tenant uses cannot be read: the store counts that only inside a reserve.
+        This gateway counts since its start, <Moment at={quotas.since} />; others count for themselves. How much of its
+        quota a tenant uses cannot be read: the store counts that only inside a reserve.
       </p>
     </>
   );
@@ -217,7 +227,7 @@ export function Routes() {
           <Section title="In the order in which they match" note="The first route that matches a request counts.">
             <List of={value.routes} />
           </Section>
-          <Section title="Quotas" note="Each tenant has all of it. A quota refuses new keys with 429, and never a retry.">
+          <Section title="Quotas" note="Each tenant has all of them. A quota refuses new keys with 429, never a retry.">
             <Tenants of={value.quotas} />
           </Section>
         </>

@@ -52,9 +52,10 @@ function Sums({ of: seen }: { of: ShadowRoute }) {
   return (
     <>
       <p>
-        The gateway observed {count(seen.requests)} requests with a key, or of a method that needs one. The count began{" "}
-        <Moment at={seen.since} />.
-        {seen.requests === 0 ? "" : isChanged ? " With enforce: on, of these requests" : " With enforce: on, none would have got another answer."}
+        The gateway observed {count(seen.requests)} requests with a key, or of a method that needs one. The count
+        began <Moment at={seen.since} />.
+        {seen.requests === 0 || isChanged ? "" : " With enforce: on, none would have got another answer."}
+        {isChanged ? " With enforce: on, of these requests" : ""}
       </p>
       {isChanged ? (
         <ul>
@@ -63,7 +64,8 @@ function Sums({ of: seen }: { of: ShadowRoute }) {
       ) : null}
       {seen.unknown === 0 ? null : (
         <p class="contested">
-          {several(seen.unknown, "attempt")} would be left unknown: the answer was lost, or reports a failure that proves nothing.
+          {several(seen.unknown, "attempt")} would be left unknown: the answer was lost, or reports a failure that
+          proves nothing.
         </p>
       )}
       {reasons.length === 0 ? null : (
@@ -133,7 +135,7 @@ function Examples({ of: seen, who }: { of: ShadowRoute; who: Session }) {
       <h3>Examples</h3>
       <Table
         name="Examples"
-        columns={["it", "reason", "when", "tenant", "client", "request", "key", "record"]}
+        columns={["with enforce: on", "reason", "when", "tenant", "client", "request", "key", "record"]}
         rows={seen.examples.map((one, index) => ({ key: index, cells: cellsOf(one, seen.mode) }))}
       />
     </>
@@ -148,9 +150,9 @@ export function Shadow(props: { report: ShadowReport; route: string; enforce: "o
     return (
       <Nothing>
         {enforce === "shadow"
-          ? "The route is in shadow. Its counts are part of the row \"other\", because the gateway has rows for some routes only."
-          : "The rules for keys are enforced here: that is normal. With enforce: shadow every request passes, and this shows "
-            + "what enforcing would do."}
+          ? 'The route is in shadow. Its counts are in the row "other": the gateway keeps rows for some routes only.'
+          : "The rules for keys are enforced here: that is normal. With enforce: shadow every request passes, and this "
+            + "shows what enforcing would do."}
       </Nothing>
     );
   }

@@ -104,17 +104,7 @@ class KeyedDriver {
           co_return;
         }
       } else if (auto* answer = std::get_if<AnswerClient>(&action)) {
-        if (exchange_->owes_settlement()) {
-          client_.loop().spawn(
-              settle_owed(client_.loop(), shared_, exchange_, request_.seen.observer()));
-        }
-        if (!admit(answer->answer)) {
-          answer->answer =
-              overloaded_answer("Too many stored answers are on their way to this caller already.");
-          keep_until_.reset();
-        }
-        request_.seen.ran_in(answer->answer.ran_in);
-        request_.seen.finished(*exchange_, route_, answer->answer.status);
+        prepare(answer->answer);
         if (keep_until_ && request_.replay_name) {
           co_await answer_and_keep(std::move(answer->answer));
           co_return;
@@ -152,6 +142,21 @@ class KeyedDriver {
   static bool is_pending(const StoreResult& result) {
     const auto* outcome = result ? std::get_if<ReserveOutcome>(&*result) : nullptr;
     return outcome != nullptr && std::holds_alternative<Pending>(*outcome);
+  }
+
+  /// For an answer that is about to go.
+  void prepare(WireAnswer& answer) {
+    if (exchange_->owes_settlement()) {
+      client_.loop().spawn(
+          settle_owed(client_.loop(), shared_, exchange_, request_.seen.observer()));
+    }
+    if (!admit(answer)) {
+      answer =
+          overloaded_answer("Too many stored answers are on their way to this caller already.");
+      keep_until_.reset();
+    }
+    request_.seen.ran_in(answer.ran_in);
+    request_.seen.finished(*exchange_, route_, answer.status);
   }
 
   /// False: the answer can be asked for again, and there is no room to hold it for a client that
