@@ -9,6 +9,7 @@
 #include "json/writer.hpp"
 
 #include <algorithm>
+#include <array>
 #include <span>
 
 namespace idem::admin {
@@ -95,6 +96,14 @@ void write_or_null(Writer& out, std::string_view name, const std::optional<std::
   } else {
     out.null();
   }
+}
+
+/// The version of its rules and the first eight bytes: enough to compare two by eye, and too few to
+/// try requests against.
+std::string shown_fingerprint(const Fingerprint& fingerprint) {
+  std::array<std::uint8_t, 8> first{};
+  std::copy_n(fingerprint.digest.begin(), first.size(), first.begin());
+  return "v" + std::to_string(fingerprint.version) + ":" + to_hex(first);
 }
 
 /// The trace of the request whose answer is stored.
@@ -232,6 +241,7 @@ std::string key_page(const Record& record, std::span<const EvidenceEntry> eviden
   out.member("lease_policy", name_of(record.lease_policy));
   out.member("recovery_point", record.recovery_point);
   out.flag("request_stored", record.stored_request.has_value());
+  out.member("request_fingerprint", shown_fingerprint(record.fingerprint));
   const auto trace = trace_of(record.response);
   write_or_null(out, "trace_id", trace);
   write_or_null(out, "trace_link", filled(links.trace, Links::trace_place, trace.value_or("")));

@@ -41,8 +41,8 @@ std::string values_of(const std::optional<StoredResponse>& response,
 /// The refs that each of several keys could have.
 std::string refs_page(std::span<const std::set<RecordId>> refs);
 
-/// One record with its evidence log, without token, fingerprint and stored request. Withheld are
-/// fields and body of the answer, and what a provider said.
+/// One record with its evidence log, without token and stored request, and with the beginning of
+/// its fingerprint. Withheld are fields and body of the answer, and what a provider said.
 /// `evidence_damage`: why the log cannot be read; empty: it can.
 std::string key_page(const Record& record, std::span<const EvidenceEntry> evidence,
                      std::string_view evidence_damage, Bodies bodies, const Links& links);

@@ -118,6 +118,7 @@ export interface Key extends KeySummary {
   request_stored: boolean;
   trace_id: string | null;
   trace_link: string | null;
+  request_fingerprint: string;
   upstream_link: string | null;
   response: {
     status: number;
