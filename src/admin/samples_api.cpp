@@ -142,6 +142,8 @@ void SamplesApi::counted(const Census& census,
 Levels SamplesApi::levels() const {
   Levels now = counted_;
   if (parts_.watches_store) now.store_answers = parts_.gauges().store_answers;
+  // What it had when it answered says nothing about now.
+  if (!now.store_answers) now = {.store_answers = false};
   if (const auto age = parts_.registry.reap_age()) {
     now.reap_seconds = std::chrono::duration_cast<std::chrono::seconds>(*age).count();
   }

@@ -26,14 +26,23 @@ export function missing() {
   return why;
 }
 
+const uri = (database) => {
+  const folder = fs.readFileSync(path.join(process.env.IDEM_BUILD_DIR, "servers/postgres"), "utf8").trim();
+  return `postgresql:///${database}?host=${folder}&user=postgres`;
+};
+const sql = (...statements) => run("psql", ["-q", "-d", uri("postgres"), ...statements.flatMap((one) => ["-c", one])]);
+
 /** A database of the run's PostgreSQL with Idem's tables. */
 async function newDatabase() {
-  const folder = fs.readFileSync(path.join(process.env.IDEM_BUILD_DIR, "servers/postgres"), "utf8").trim();
   const name = `b${process.pid}`;
-  const uri = (database) => `postgresql:///${database}?host=${folder}&user=postgres`;
-  await run("psql", ["-q", "-d", uri("postgres"), "-c", `CREATE DATABASE ${name}`]);
+  await sql(`CREATE DATABASE ${name}`);
   await run(path.join(bin, "idem"), ["migrate", "--store", uri(name)]);
   return uri(name);
+}
+
+/** So many completed records, and others whose attempts were cut off a second ago. */
+async function fill(store, records, unknown) {
+  await run(path.join(bin, "test_fill"), [store, String(records), "2", `1:0:0:0:${unknown}`]);
 }
 
 /** Puts the files of console/build.mjs into the place of those in the program: to try a change without a build of it. */
@@ -87,15 +96,20 @@ export class World {
   #pages = [];
   folder = fs.mkdtempSync(path.join(os.tmpdir(), "idem-browser-"));
 
-  /** `store`: "sqlite" or "postgres". */
-  static async begin(store = "sqlite") {
+  /**
+   * `store`: "sqlite" or "postgres". `more`: further lines of the settings. So many completed records are there from
+   * the start, and so many others whose outcome becomes unknown.
+   */
+  static async begin(store = "sqlite", { more = "", records = 0, unknown = 0 } = {}) {
     const world = new World();
+    world.more = more;
     world.store = store === "postgres" ? await newDatabase() : `sqlite:${path.join(world.folder, "idem.db")}`;
     world.provider = await world.#start("provider", ["--quiet", "--listen", "127.0.0.1:0"], ["provider"]);
     for (const role of ["viewer", "support", "operator"]) {
       const made = await run(path.join(bin, "idem"), ["admin", "token", `${role}-ada`, "--role", role, "--tokens-file", world.#tokens, "--json"]);
       world.tokens[role] = JSON.parse(made.stdout).token;
     }
+    if (records > 0) await fill(world.store, records, unknown);
     await world.startGateway();
     world.browser = await near("playwright-core").chromium.launch({
       executablePath: chromium,
@@ -114,7 +128,7 @@ export class World {
   }
   #listens = { gateway: "127.0.0.1:0", admin: "127.0.0.1:0" };
   /** `more`: further lines. */
-  writeSettings(more = "") {
+  writeSettings(more = this.more) {
     const { gateway, admin } = this.#listens;
     fs.writeFileSync(this.#settings, `listen: ${gateway}
 admin: ${admin}
@@ -183,6 +197,15 @@ ${more}`);
     await page.getByRole("heading", { name: "Overview" }).waitFor();
     page.errors.length = 0; // The question who is logged in is answered by 401 before.
     return page;
+  }
+
+  /** A store that is a server lets nobody in and throws all out; the same call lets them in again. */
+  async letIn(isOpen) {
+    const name = `b${process.pid}`;
+    await sql(`ALTER DATABASE ${name} ALLOW_CONNECTIONS ${isOpen}`, `SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = '${name}'`);
+  }
+  async revoke(role) {
+    await run(path.join(bin, "idem"), ["admin", "revoke", `${role}-ada`, "--tokens-file", this.#tokens, "--reason", "it leaked"]);
   }
 
   async end() {

@@ -16,9 +16,13 @@ interface Props {
   series: Series[];
   /** A value with its unit. */
   text: (value: number) => string;
+  /** Where the scale ends at least; by default at 1. */
+  scale?: number;
 }
 
 const height = 96;
+/** Seconds that a chart shows at least. */
+const young = 300;
 /** Of the first, second and third line: a dash for each, so that colour is not the only difference. */
 const dashes: number[][] = [[], [6, 4], [2, 3]];
 const signs = ["━━", "╍╍", "┈┈"];
@@ -62,8 +66,9 @@ function options(props: Props, width: number, colour: (name: string) => string):
     cursor: { show: false },
     // Nothing is above none, and a line of zeros lies at the bottom.
     scales: {
-      x: { range: (_, __, last) => [last - props.times.seconds, last] },
-      y: { range: (_, __, most) => [0, most > 0 ? most * 1.1 : 1] },
+      // A young process has no whole hour yet.
+      x: { range: (_, first, last) => [Math.max(Math.min(first, last - young), last - props.times.seconds), last] },
+      y: { range: (_, __, most) => [0, Math.max(most * 1.1, props.scale ?? 1)] },
     },
     axes: [
       { ...axis, size: 22, space: 70, values: (_, seconds) => seconds.map((one) => new Date(one * 1_000).toLocaleTimeString([], { hour: "2-digit", minute: "2-digit" })) },

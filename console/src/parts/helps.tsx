@@ -74,10 +74,10 @@ function Charts({ of: samples }: { of: Samples }) {
         ]} />
       )}
       {samples.oldest_message_seconds.every((one) => one === null) ? null : (
-        <Chart title="Age of the oldest message" times={times} text={span} series={[{ name: "oldest", values: samples.oldest_message_seconds }]} />
+        <Chart title="Age of the oldest message" times={times} text={span} scale={60} series={[{ name: "oldest", values: samples.oldest_message_seconds }]} />
       )}
       {samples.reap_seconds.every((one) => one === null) ? null : (
-        <Chart title="Records past their retention" times={times} text={span} series={[{ name: "wait for the reaper since", values: samples.reap_seconds }]} />
+        <Chart title="Records past their retention" times={times} text={span} scale={60} series={[{ name: "wait for the reaper since", values: samples.reap_seconds }]} />
       )}
     </div>
   );

@@ -55,10 +55,12 @@ export function Trouble({ problem }: { problem: Problem }) {
     login_required: "Log in again.",
   };
   const areApart = problem.detail?.includes("seconds apart") ?? false;
+  // The protocol's own title is about a client's request.
+  const titles: Record<string, string> = { store_unavailable: "The store does not answer" };
   const isForeign = problem.code === "bad_request" && problem.status === 403;
   return (
     <div class="trouble" role="alert">
-      <strong>{isForeign ? "The gateway refused the order: it seems to come from another page" : problem.title}</strong>
+      <strong>{isForeign ? "The gateway refused the order: it seems to come from another page" : (titles[problem.code] ?? problem.title)}</strong>
       {problem.detail === undefined ? null : <p>{problem.detail}</p>}
       {advice[problem.code] ? <p class="advice">{advice[problem.code]}</p> : null}
       {isForeign ? <p class="advice">Load this page again. A proxy in front must pass the Host on that the browser sent.</p> : null}
