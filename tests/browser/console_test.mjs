@@ -54,9 +54,9 @@ test("the overview says what needs a human and leads there", { skip }, async () 
   const need = page.getByRole("listitem").filter({ hasText: "1 unknown record is left to operators" });
   await need.getByText("Money").waitFor();
   await need.getByText("the oldest unknown record").waitFor();
-  await need.getByRole("link").click();
-  await page.getByRole("heading", { name: "Find" }).waitFor();
-  assert.equal(await page.title(), "Find · Idem");
+  await need.getByRole("link", { name: "Settle the unknown records" }).click();
+  await page.getByRole("heading", { name: "Unknown", exact: true }).waitFor();
+  assert.equal(await page.title(), "Unknown · Idem");
   await page.getByRole("row").filter({ hasText: (await unknown()).slice(0, 8) }).waitFor();
   assert.equal(await page.getByRole("row").count(), 2, "the heading and the record");
   assert.deepEqual(page.errors, []);
@@ -80,7 +80,7 @@ test("the overview shows whether it helps, over an hour and a day", { skip }, as
 test("a client that misuses keys is named, with what differs", { skip }, async () => {
   for (let i = 1; i <= 6; ++i) assert.equal((await world.charge("done-1", "", i)).status, 422);
   const page = await world.logIn("operator");
-  const need = page.getByRole("listitem").filter({ hasText: "6 requests were refused in the last 10 minutes" });
+  const need = page.getByRole("listitem").filter({ hasText: "6 requests in the last 10 minutes misused a key" });
   await need.getByText("Client", { exact: true }).waitFor();
   await need.getByRole("link").click();
   await page.getByRole("heading", { name: "Retries" }).waitFor();

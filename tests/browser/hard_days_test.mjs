@@ -106,8 +106,8 @@ test("a store that is down is said to be down on each screen, and comes back by 
   await page.getByRole("heading", { name: "Records" }).waitFor();
   await world.letIn(false);
   try {
-    const need = page.getByRole("listitem").filter({ hasText: "the store" });
-    await need.getByText("Service").waitFor();
+    const need = page.getByRole("listitem").filter({ hasText: "The store does not answer" });
+    await need.getByText("Outage").waitFor();
     await need.getByText("requests with a key are refused with 503").waitFor();
     await accessible(page);
     await fits(page);

@@ -8,67 +8,115 @@ import { Nothing, Section, StateTag, Trouble } from "../parts/show";
 import { address } from "../state/place";
 import { useLive } from "../state/live";
 
+type Severity = "money" | "outage" | "service" | "client";
+
 interface Need {
   code: string;
-  severity: "money" | "service" | "client";
+  severity: Severity;
   what: string;
+  /** What the gateway knows besides; empty: nothing. */
+  detail: string;
   /** How long the oldest has waited; empty where that is not known. */
   age: string;
   todo: string;
-  /** Where the console shows it; null: `todo` says where to look. */
-  to: string | null;
+  /** Where the console shows it, and what the link there says; null: `todo` says where to look. */
+  go: [to: string, text: string] | null;
 }
 
+interface Known {
+  severity: Severity;
+  todo: string;
+  go?: [to: string, text: string];
+}
+
+const services: [string, string] = [address(["system"]), "See the services"];
+
 /** Which of the gateway's troubles may cost money, and what to do about each; the rest is in its own words. */
-const known: Record<string, { severity: Need["severity"]; todo: string; to?: string }> = {
+const known: Record<string, Known> = {
   contested: {
     severity: "money",
-    todo: "Compare the evidence of each with the provider's books.",
-    to: address(["find"], { contested: "true" }),
+    todo: "Evidence contradicts what the gateway recorded. Compare the evidence of each with the provider's books.",
+    go: [address(["find"], { contested: "true" }), "Show the contested records"],
   },
   unknown_for_people: {
     severity: "money",
-    todo: "Look with the provider whether the work was done, and settle each.",
-    to: address(["unknown"]),
+    todo: "Nobody knows whether the work of each was done, and nothing runs again before you decide. Look with the provider, and settle each.",
+    go: [address(["unknown"]), "Settle the unknown records"],
   },
   unknown_old: {
     severity: "money",
     todo: "Find out why nobody has settled it: a provider that fails is under System. Then look there yourself, and decide.",
-    to: address(["unknown"]),
+    go: [address(["unknown"]), "Show the unknown records"],
   },
-  dead_letters: { severity: "service", todo: "Mend the destination, then send them again.", to: address(["messages"], { state: "dead" }) },
-  outbox_behind: { severity: "service", todo: "See why the destination accepts none.", to: address(["messages"]) },
+  unsettled: {
+    severity: "money",
+    todo: "Do not kill this process: it writes them as soon as the store answers.",
+    go: services,
+  },
   store_down: {
-    severity: "service",
-    todo: "Look at the store's server or disk. Until it answers, requests with a key are refused with 503 and nothing runs.",
-    to: address(["system"]),
+    severity: "outage",
+    todo: "New requests with a key are refused with 503, and nothing runs. Look at the store's server or disk: the gateway goes on by itself once it answers.",
+    go: services,
   },
+  upstream_down: {
+    severity: "outage",
+    todo: "Requests are refused until it answers. Look whether the API runs and can be reached from this gateway.",
+    go: services,
+  },
+  authorizer_down: {
+    severity: "outage",
+    todo: "Requests that need it are refused until it answers. Look whether it runs and can be reached from this gateway.",
+    go: services,
+  },
+  provider_down: { severity: "service", todo: "Its unknown outcomes wait until it answers. Look at the provider's status page.", go: services },
+  dead_letters: {
+    severity: "service",
+    todo: "The destination refused them, and nothing sends them again by itself. Mend the destination, then redrive them.",
+    go: [address(["messages"], { state: "dead" }), "Show the dead letters"],
+  },
+  outbox_behind: { severity: "service", todo: "See why the destination accepts none.", go: [address(["messages"]), "Show the messages"] },
   leases_overdue: { severity: "service", todo: "No process ends overdue attempts: start a gateway or a worker." },
-  upstream_down: { severity: "service", todo: "Look whether the API runs and can be reached from this gateway.", to: address(["system"]) },
-  authorizer_down: { severity: "service", todo: "Look whether the authoriser runs and can be reached from this gateway.", to: address(["system"]) },
-  provider_down: { severity: "service", todo: "Its unknown outcomes wait until it answers. Look at the provider's status page.", to: address(["system"]) },
+  reap_behind: { severity: "service", todo: "No process deletes what is past its retention, or the store is too slow for it. The store grows until then." },
 };
+
+const order: Severity[] = ["money", "outage", "service", "client"];
 
 function ageOf(code: string, status: Status): string {
   if (code !== "unknown_for_people" && code !== "unknown_old") return "";
   return status.unknown === null ? "" : `the oldest unknown record: ${span(status.unknown.oldest_seconds)}`;
 }
 
+/** How many more there are than ten minutes ago; empty: not more, or not known. */
+function growth(samples: Samples | null): string {
+  const now = samples?.unknown.at(-1);
+  if (samples === null || now === undefined || now === null) return "";
+  const from = (samples.end.at(-1) ?? 0) - 600;
+  const then = samples.unknown.find((value, index) => value !== null && (samples.end[index] ?? 0) >= from) ?? now;
+  return now > then ? `${count(now - then)} more in the last 10 minutes` : "";
+}
+
+const sentence = (text: string): string => text.charAt(0).toUpperCase() + text.slice(1);
+
+function needOf({ code, detail }: { code: string; detail: string }, status: Status, samples: Samples | null): Need {
+  const here = known[code];
+  // The command line's hint is not the console's.
+  const text = detail.replace(/; look with: .*$/, "");
+  const colon = code.endsWith("_down") ? text.indexOf(": ") : -1;
+  return {
+    code,
+    severity: here?.severity ?? "service",
+    what: sentence(colon < 0 ? text : text.slice(0, colon)),
+    detail: colon < 0 ? "" : text.slice(colon + 2),
+    age: [ageOf(code, status), code === "unknown_for_people" ? growth(samples) : ""].filter((one) => one !== "").join(", "),
+    todo: here?.todo ?? "",
+    go: here?.go ?? null,
+  };
+}
+
 /** What needs a human: what may cost money first. */
-export function needs(status: Status): Need[] {
-  const found = status.troubles.map(({ code, detail }): Need => {
-    const here = known[code];
-    return {
-      code,
-      severity: here?.severity ?? "service",
-      // The command line's hint is not the console's.
-      what: detail.replace(/; look with: .*$/, ""),
-      age: ageOf(code, status),
-      todo: here?.todo ?? "",
-      to: here?.to ?? null,
-    };
-  });
-  return found.sort((a, b) => Number(a.severity === "service") - Number(b.severity === "service"));
+export function needs(status: Status, samples: Samples | null): Need[] {
+  const found = status.troubles.map((one) => needOf(one, status, samples));
+  return [...found, ...misuse(samples)].sort((a, b) => order.indexOf(a.severity) - order.indexOf(b.severity));
 }
 
 /** Fewer than these are an accident. */
@@ -83,15 +131,17 @@ function misuse(samples: Samples | null): Need[] {
   return [{
     code: "misuse",
     severity: "client",
-    what: `${count(number)} requests were refused in the last 10 minutes: a used key with another request`,
+    what: `${count(number)} requests in the last 10 minutes misused a key`,
+    detail: "",
     age: "",
-    todo: "See which client sends them, and ask its team to make a new key for each operation. Nothing ran twice.",
-    to: address(["retries"], { outcome: "key_misuse" }),
+    todo: "A client sent another request under a key that it had used. The gateway refused each, and nothing ran twice. Ask the client's team to make a new key for each operation.",
+    go: [address(["retries"], { outcome: "key_misuse" }), "See which client it is"],
   }];
 }
 
-const severities: Record<Need["severity"], string> = {
+const severities: Record<Severity, string> = {
   money: "Money",
+  outage: "Outage",
   service: "Service",
   client: "Client",
 };
@@ -103,7 +153,7 @@ export function Overview() {
   if (status === null) {
     return problem === null ? <p class="loading">Asking the gateway…</p> : <Trouble problem={problem} />;
   }
-  const list = [...needs(status), ...misuse(hour.value)];
+  const list = needs(status, hour.value);
   return (
     <>
       {problem === null ? null : <Trouble problem={problem} />}
@@ -117,11 +167,15 @@ export function Overview() {
         ) : (
           <ol class="needs">
             {list.map((need) => (
-              <li key={need.what} class={need.severity}>
+              <li key={`${need.what} ${need.detail}`} class={need.severity}>
                 <span class="severity">{severities[need.severity]}</span>
-                {need.to === null ? <span class="what">{need.what}</span> : <a class="what" href={need.to}>{need.what}</a>}
+                <strong class="what">{need.what}</strong>
                 <span class="age">{need.age}</span>
-                <span class="todo">{need.todo}</span>
+                <span class="todo">
+                  {need.todo}
+                  {need.detail === "" ? null : <small>{sentence(need.detail)}</small>}
+                </span>
+                {need.go === null ? null : <a class="go" href={need.go[0]}>{need.go[1]}</a>}
               </li>
             ))}
           </ol>

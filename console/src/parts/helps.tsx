@@ -30,15 +30,17 @@ function Effect({ of: samples }: { of: Samples }) {
 }
 
 function StoreHealth({ of: samples }: { of: Samples }) {
-  const down = samples.end.filter((_, index) => !samples.store_up[index]);
-  const last = down.at(-1);
+  const time = (of: (index: number) => boolean): string => span(sum(samples.milliseconds.filter((_, index) => of(index))) / 1_000);
+  const last = samples.end.filter((_, index) => !samples.store_up[index]).at(-1);
   const failed = sum(samples.store_errors);
   return (
     <p>
       {last === undefined ? (
         <span class="good">✓ The store answered all the time.</span>
       ) : (
-        <b class="contested">✗ The store did not answer in {count(down.length)} of {count(samples.end.length)} spans, the last time at {timeOf(new Date(last * 1_000).toISOString())}.</b>
+        <b class="contested">
+          ✗ The store did not answer for about {time((index) => !samples.store_up[index])} of {time(() => true)}, the last time at {timeOf(new Date(last * 1_000).toISOString())}.
+        </b>
       )}
       {failed === 0 ? "" : ` It failed to answer ${count(failed)} calls.`}
     </p>
