@@ -66,13 +66,6 @@ std::expected<std::chrono::seconds, std::string> max_age_of(std::string_view que
   return std::chrono::seconds(seconds);
 }
 
-/// What the store counted for a status.
-struct Counted {
-  MonotonicTime at{};
-  Status status{};
-  std::optional<std::vector<MessageCount>> messages{};
-};
-
 class Admin final : public http::Service {
  public:
   explicit Admin(AdminParts parts)
@@ -246,28 +239,32 @@ class Admin final : public http::Service {
   Task<WireAnswer> status_of(std::string_view query) {
     const auto max_age = max_age_of(query);
     if (!max_age) co_return invalid(max_age.error());
-    auto counting = counted(*max_age);
-    const Counted counts = co_await counting;
-    Status status = counts.status;
+    Status status;
+    auto asking = take_census(parts_, status);
+    co_await asking;
+    if (status.census) {
+      auto reading = read_unsettled(*max_age, status);
+      co_await reading;
+    }
     status.gauges = parts_.gauges();
-    status.gauges.messages = counts.messages;
+    auto counting_messages = outbox_.count();
+    status.gauges.messages = co_await counting_messages;
+    if (status.census) samples_.counted(*status.census, status.gauges.messages);
     status.draining = parts_.draining.load();
     co_return json_answer(status_page(status, parts_.registry, MonotonicClock::now()));
   }
 
-  /// Counts records and messages, unless that was done lately. A store that does not answer is
-  /// asked again each time: the breaker in front of it makes that cheap.
-  Task<Counted> counted(std::chrono::seconds max_age) {
+  /// Thousands of records are read for this, so that several open pages share what one has read.
+  Task<void> read_unsettled(std::chrono::seconds max_age, Status& into) {
     const auto now = MonotonicClock::now();
-    if (counted_ && now - counted_->at <= max_age) co_return *counted_;
-    Counted fresh{.at = now};
-    auto counting = count_unsettled(parts_, fresh.status);
-    co_await counting;
-    auto counting_messages = outbox_.count();
-    fresh.messages = co_await counting_messages;
-    if (fresh.status.census) samples_.counted(*fresh.status.census, fresh.messages);
-    counted_ = fresh.status.store_error.empty() ? std::optional(fresh) : std::nullopt;
-    co_return fresh;
+    if (unsettled_ && now - unsettled_at_ <= max_age) {
+      into.records = unsettled_;
+      co_return;
+    }
+    auto reading = count_unsettled(parts_, into);
+    co_await reading;
+    unsettled_ = into.records;
+    unsettled_at_ = now;
   }
 
   // Without the census: operators need the other numbers most while the store does not answer.
@@ -305,7 +302,8 @@ class Admin final : public http::Service {
   std::optional<RekeyRun> rekey_run_;
   JobsApi jobs_;
   SamplesApi samples_;
-  std::optional<Counted> counted_;
+  std::optional<Status::Records> unsettled_;
+  MonotonicTime unsettled_at_{};
 };
 
 }  // namespace

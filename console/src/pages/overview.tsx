@@ -79,7 +79,8 @@ const known: Record<string, Known> = {
   reap_behind: { severity: "service", todo: "No process deletes what is past its retention, or the store is too slow for it. The store grows until then." },
 };
 
-const order: Severity[] = ["money", "outage", "service", "client"];
+// An outage is often the cause of what stands behind it.
+const order: Severity[] = ["outage", "money", "service", "client"];
 
 function ageOf(code: string, status: Status): string {
   if (code !== "unknown_for_people" && code !== "unknown_old") return "";
@@ -113,7 +114,7 @@ function needOf({ code, detail }: { code: string; detail: string }, status: Stat
   };
 }
 
-/** What needs a human: what may cost money first. */
+/** What needs a human: outages first, then what may cost money. */
 export function needs(status: Status, samples: Samples | null): Need[] {
   const found = status.troubles.map((one) => needOf(one, status, samples));
   return [...found, ...misuse(samples)].sort((a, b) => order.indexOf(a.severity) - order.indexOf(b.severity));
@@ -147,7 +148,7 @@ const severities: Record<Severity, string> = {
 };
 
 export function Overview() {
-  const { loaded } = useLive(() => get<Status>("/v1/status?max_age=8"), 10_000, []);
+  const { loaded } = useLive(() => get<Status>("/v1/status?max_age=28"), 10_000, []);
   const hour = useHour();
   const { value: status, problem } = loaded.value;
   if (status === null) {

@@ -90,7 +90,7 @@ function Settings({ who }: { who: Session }) {
 
 /** The process and what it depends on. */
 export function System() {
-  const { loaded } = useLive(() => get<Status>("/v1/status?max_age=8"), 10_000, []);
+  const { loaded } = useLive(() => get<Status>("/v1/status?max_age=28"), 10_000, []);
   const { value: status, problem } = loaded.value;
   const who = session.value as Session;
   return (

@@ -51,12 +51,13 @@ TEST_F(StatusOf, ends_with_zero_where_all_is_well) {
 }
 
 TEST_F(StatusOf, counts_may_be_as_old_as_the_request_allows) {
-  ASSERT_EQ(ask(charge("a")).status, 201);
-  EXPECT_EQ(read("/v1/status?max_age=0")["store"]["keys"]["completed"].integer, 1);
-  ASSERT_EQ(ask(charge("b")).status, 201);
-  const auto aged = read("/v1/status?max_age=60")["store"]["keys"]["completed"].integer;
-  EXPECT_EQ(aged, 1) << "counted less than a minute ago";
-  EXPECT_EQ(read("/v1/status")["store"]["keys"]["completed"].integer, 2);
+  ASSERT_EQ(ask(charge("a", "drop-after")).status, 502);
+  EXPECT_EQ(read("/v1/status?max_age=0")["unknown"]["for_people"].integer, 1);
+  ASSERT_EQ(ask(charge("b", "drop-after")).status, 502);
+  const Json aged = read("/v1/status?max_age=60");
+  EXPECT_EQ(aged["unknown"]["for_people"].integer, 1) << "read less than a minute ago";
+  EXPECT_EQ(aged["unknown"]["count"].integer, 2) << "the store counts each time";
+  EXPECT_EQ(read("/v1/status")["unknown"]["for_people"].integer, 2);
   for (const auto* wrong : {"61", "-1", "x", "", "1&max_age=2"}) {
     EXPECT_EQ(get(fmt::format("/v1/status?max_age={}", wrong)).status, 400) << wrong;
   }
