@@ -57,8 +57,7 @@ test("the overview says what needs a human and leads there", { skip }, async () 
   await need.getByRole("link", { name: "Settle the unknown records" }).click();
   await page.getByRole("heading", { name: "Unknown", exact: true }).waitFor();
   assert.equal(await page.title(), "Unknown · Idem");
-  await page.getByRole("row").filter({ hasText: (await unknown()).slice(0, 8) }).waitFor();
-  assert.equal(await page.getByRole("row").count(), 2, "the heading and the record");
+  await page.getByText((await unknown()).slice(0, 8)).first().waitFor();
   assert.deepEqual(page.errors, []);
 });
 
