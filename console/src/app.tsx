@@ -4,15 +4,20 @@ import type { ComponentType } from "preact";
 
 import { loginSaid, logOut, nameOf, offline, otherLogin, redeem, session } from "./api/client";
 import type { Session } from "./api/types";
+import { Approvals } from "./pages/approvals";
 import { Audit } from "./pages/audit";
 import { Explain } from "./pages/explain";
 import { Find } from "./pages/find";
+import { Jobs } from "./pages/jobs";
 import { Login } from "./pages/login";
+import { Messages } from "./pages/messages";
 import { Operation } from "./pages/operation";
 import { Overview } from "./pages/overview";
 import { Retries } from "./pages/retries";
 import { Routes } from "./pages/routes";
 import { System } from "./pages/system";
+import { Tokens } from "./pages/tokens";
+import { Unknown } from "./pages/unknown";
 import { span } from "./parts/words";
 import { now, unused } from "./state/live";
 import { address, page, place } from "./state/place";
@@ -27,10 +32,15 @@ interface Page {
 
 const pages: Page[] = [
   { path: "overview", name: "Overview", letter: "o", show: Overview },
+  { path: "unknown", name: "Unknown", letter: "u", show: Unknown },
   { path: "find", name: "Find", letter: "f", show: Find },
   { path: "retries", name: "Retries", letter: "y", show: Retries },
+  { path: "messages", name: "Messages", letter: "m", show: Messages },
+  { path: "jobs", name: "Jobs", letter: "j", show: Jobs },
+  { path: "approvals", name: "Approvals", letter: "p", show: Approvals },
   { path: "routes", name: "Routes", letter: "r", show: Routes },
   { path: "audit", name: "Audit", letter: "a", show: Audit },
+  { path: "tokens", name: "Tokens", letter: "t", show: Tokens },
   { path: "system", name: "System", letter: "s", show: System },
   { path: "operation", name: "Operation", letter: "", show: Operation },
   { path: "explain", name: "Explain", letter: "", show: Explain },

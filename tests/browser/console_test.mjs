@@ -54,7 +54,7 @@ test("the overview says what needs a human and leads there", { skip }, async () 
   const need = page.getByRole("listitem").filter({ hasText: "1 unknown record is left to operators" });
   await need.getByText("Money").waitFor();
   await need.getByText("the oldest unknown record").waitFor();
-  await need.getByRole("link", { name: "Settle the unknown records" }).click();
+  await need.getByRole("link", { name: "Look at the unknown records" }).click();
   await page.getByRole("heading", { name: "Unknown", exact: true }).waitFor();
   assert.equal(await page.title(), "Unknown · Idem");
   await page.getByText((await unknown()).slice(0, 8)).first().waitFor();
@@ -64,8 +64,8 @@ test("the overview says what needs a human and leads there", { skip }, async () 
 test("the overview shows whether it helps, over an hour and a day", { skip }, async () => {
   assert.equal((await world.charge("done-1")).status, 201);
   const page = await world.logIn("viewer");
-  const helps = page.getByRole("region", { name: "Whether it helps" });
-  await helps.getByText(/of \d+ requests with a key did not run a second time: .*1 answered from the store/).waitFor();
+  const helps = page.getByRole("region", { name: "What Idem prevents, and what it costs" });
+  await helps.getByText(/of \d+ requests with a key were repeats that did not run a second time: .*1 answered from the store/).waitFor();
   await helps.getByText("The store answered all the time").waitFor();
   await helps.locator("canvas").nth(5).waitFor();
   await helps.getByRole("figure").filter({ hasText: "Unknown records" }).getByText("unknown: 1 now").waitFor();
@@ -79,7 +79,7 @@ test("the overview shows whether it helps, over an hour and a day", { skip }, as
 test("a client that misuses keys is named, with what differs", { skip }, async () => {
   for (let i = 1; i <= 6; ++i) assert.equal((await world.charge("done-1", "", i)).status, 422);
   const page = await world.logIn("operator");
-  const need = page.getByRole("listitem").filter({ hasText: "6 requests in the last 10 minutes misused a key" });
+  const need = page.getByRole("listitem").filter({ hasText: "6 requests in the last 10 minutes were refused" });
   await need.getByText("Client", { exact: true }).waitFor();
   await need.getByRole("link").click();
   await page.getByRole("heading", { name: "Retries" }).waitFor();

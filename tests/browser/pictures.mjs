@@ -22,8 +22,10 @@ async function traffic(world, seconds, also = async () => {}) {
 async function picture(name, store, make, options) {
   if (wanted.length > 0 && !wanted.includes(name)) return;
   const world = await World.begin(store, options);
+  let clients;
   try {
-    await make(world);
+    // Clients do not stop for a picture.
+    clients = await make(world);
     const page = await world.logIn("operator", { width: 1180 });
     await page.getByRole("button", { name: "Close" }).click();
     await page.locator(".chart canvas").nth(5).waitFor();
@@ -33,6 +35,7 @@ async function picture(name, store, make, options) {
     console.log(name);
     await world.letIn(true).catch(() => {});
   } finally {
+    await clients?.rest.catch(() => {});
     await world.end();
   }
 }
@@ -41,16 +44,21 @@ await picture("store-down", "postgres", async (world) => {
   await traffic(world, 45);
   await world.letIn(false);
   await traffic(world, 25);
+  return { rest: traffic(world, 12) };
 });
 
 await picture("unknown", "sqlite", async (world) => {
-  await traffic(world, 60, async (number) => {
+  const lose = async (number) => {
     if (number % 30 === 29) await world.charge(`lost-${number}`, "drop-after");
-  });
+  };
+  await traffic(world, 60, lose);
+  return { rest: traffic(world, 12) };
 });
 
 await picture("misuse", "sqlite", async (world) => {
-  await traffic(world, 60, async (number) => {
+  const misuse = async (number) => {
     if (number % 12 === 11) await world.charge("invoice-17", "", number);
-  });
+  };
+  await traffic(world, 60, misuse);
+  return { rest: traffic(world, 12, misuse) };
 });

@@ -204,6 +204,10 @@ ${more}`);
     const name = `b${process.pid}`;
     await sql(`ALTER DATABASE ${name} ALLOW_CONNECTIONS ${isOpen}`, `SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = '${name}'`);
   }
+  /** In the database of a world on PostgreSQL. */
+  async sql(statement) {
+    return (await run("psql", ["-X", "-q", "-At", "-v", "ON_ERROR_STOP=1", "-d", this.store, "-c", statement])).stdout.trim();
+  }
   async revoke(role) {
     await run(path.join(bin, "idem"), ["admin", "revoke", `${role}-ada`, "--tokens-file", this.#tokens, "--reason", "it leaked"]);
   }

@@ -33,7 +33,7 @@ export const sum = (values: number[]): number => values.reduce((all, one) => all
 export function rate(values: number[], samples: Samples): (number | null)[] {
   return values.map((value, index) => {
     const milliseconds = samples.milliseconds[index] ?? 0;
-    // The span that has just begun says nothing yet.
-    return milliseconds < 1_000 ? null : (value * 1_000) / milliseconds;
+    // The span that has just begun says little yet.
+    return milliseconds < 5_000 ? null : (value * 1_000) / milliseconds;
   });
 }

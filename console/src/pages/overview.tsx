@@ -41,16 +41,16 @@ const known: Record<string, Known> = {
   unknown_for_people: {
     severity: "money",
     todo: "Nobody knows whether the work of each was done, and nothing runs again before you decide. Look with the provider, and settle each.",
-    go: [address(["unknown"]), "Settle the unknown records"],
+    go: [address(["unknown"]), "Look at the unknown records"],
   },
   unknown_old: {
     severity: "money",
     todo: "Find out why nobody has settled it: a provider that fails is under System. Then look there yourself, and decide.",
-    go: [address(["unknown"]), "Show the unknown records"],
+    go: [address(["unknown"]), "Look at the unknown records"],
   },
   unsettled: {
     severity: "money",
-    todo: "Do not kill this process: it writes them as soon as the store answers.",
+    todo: `Do not stop this gateway (${location.host}): only it knows how these requests ended. It stores that as soon as the store answers.`,
     go: services,
   },
   store_down: {
@@ -87,13 +87,13 @@ function ageOf(code: string, status: Status): string {
   return status.unknown === null ? "" : `the oldest unknown record: ${span(status.unknown.oldest_seconds)}`;
 }
 
-/** How many more there are than ten minutes ago; empty: not more, or not known. */
+/** By how many the queue has grown in ten minutes; empty: by none, or not known. */
 function growth(samples: Samples | null): string {
   const now = samples?.unknown.at(-1);
   if (samples === null || now === undefined || now === null) return "";
   const from = (samples.end.at(-1) ?? 0) - 600;
   const then = samples.unknown.find((value, index) => value !== null && (samples.end[index] ?? 0) >= from) ?? now;
-  return now > then ? `${count(now - then)} more in the last 10 minutes` : "";
+  return now > then ? `grew by ${count(now - then)} in the last 10 minutes` : "";
 }
 
 const sentence = (text: string): string => text.charAt(0).toUpperCase() + text.slice(1);
@@ -132,10 +132,10 @@ function misuse(samples: Samples | null): Need[] {
   return [{
     code: "misuse",
     severity: "client",
-    what: `${count(number)} requests in the last 10 minutes misused a key`,
+    what: `${count(number)} requests in the last 10 minutes were refused: they used the Idempotency-Key of a different request`,
     detail: "",
     age: "",
-    todo: "A client sent another request under a key that it had used. The gateway refused each, and nothing ran twice. Ask the client's team to make a new key for each operation.",
+    todo: "Nothing ran twice, and what these requests asked for was not done. The client's team must send each new operation with a new key.",
     go: [address(["retries"], { outcome: "key_misuse" }), "See which client it is"],
   }];
 }

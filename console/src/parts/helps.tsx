@@ -12,19 +12,20 @@ const milliseconds = (value: number): string => `${short(value)} ms`;
 
 /** What would have run a second time, or got a wrong answer. */
 function Effect({ of: samples }: { of: Samples }) {
-  const keyed = sum(samples.first) + sum(samples.replays) + sum(samples.races) + sum(samples.misuse) + sum(samples.unknown_retries);
+  const misuse = sum(samples.misuse);
+  const keyed = sum(samples.first) + sum(samples.replays) + sum(samples.races) + misuse + sum(samples.unknown_retries);
   const kept: [number, string][] = [
     [sum(samples.replays), "answered from the store"],
     [sum(samples.races), "held at a running attempt"],
     [sum(samples.unknown_retries), "refused while it was unknown whether the first one ran"],
-    [sum(samples.misuse), "refused as misuse, another request under a used key"],
   ];
   const all = sum(kept.map(([number]) => number));
   if (keyed === 0) return <Nothing>No request with a key came in this time.</Nothing>;
   return (
     <p>
-      <b>{count(all)}</b> of {count(keyed)} requests with a key did not run a second time
+      <b>{count(all)}</b> of {count(keyed)} requests with a key were repeats that did not run a second time
       {all === 0 ? "." : `: ${kept.filter(([number]) => number > 0).map(([number, what]) => `${count(number)} ${what}`).join(", ")}.`}
+      {misuse === 0 ? "" : ` ${count(misuse)} were refused, for they used the key of a different request.`}
     </p>
   );
 }
@@ -39,7 +40,8 @@ function StoreHealth({ of: samples }: { of: Samples }) {
         <span class="good">✓ The store answered all the time.</span>
       ) : (
         <b class="contested">
-          ✗ The store did not answer for about {time((index) => !samples.store_up[index])} of {time(() => true)}, the last time at {timeOf(new Date(last * 1_000).toISOString())}.
+          ✗ {samples.store_up.at(-1) ? `The store answers again, since ${timeOf(new Date(last * 1_000).toISOString())} or later.` : "The store does not answer now."} In this time it
+          did not answer for about {time((index) => !samples.store_up[index])}.
         </b>
       )}
       {failed === 0 ? "" : ` It failed to answer ${count(failed)} calls.`}
@@ -53,16 +55,16 @@ function Charts({ of: samples }: { of: Samples }) {
     <div class="charts">
       <Chart title="Requests" times={times} text={each_second} series={[
         { name: "all", values: rate(samples.requests, samples) },
-        { name: "first of a key", values: rate(samples.first, samples) },
+        { name: "first requests", values: rate(samples.first, samples) },
       ]} />
-      <Chart title="Did not run twice" times={times} text={each_second} series={[
+      <Chart title="Repeats, which did not run" times={times} text={each_second} series={[
         { name: "stored answer", values: rate(samples.replays, samples) },
-        { name: "race held", values: rate(samples.races, samples) },
-        { name: "misuse refused", values: rate(samples.misuse, samples) },
+        { name: "met a running attempt", values: rate(samples.races, samples) },
+        { name: "refused: key of a different request", values: rate(samples.misuse, samples) },
       ]} />
-      <Chart title="What the store adds to a first request" times={times} text={milliseconds} series={[
+      <Chart title="Time that the store adds to a first request" times={times} text={milliseconds} series={[
         { name: "mean", values: samples.added_ms },
-        { name: "99 % of the reserves are faster", values: samples.reserve_p99_ms },
+        { name: "99th percentile of reserving the key", values: samples.reserve_p99_ms },
       ]} />
       <Chart title="Failures" times={times} text={each_second} series={[
         { name: "answers with 5xx", values: rate(samples.server_errors, samples) },
@@ -117,7 +119,7 @@ function Shown({ asked: { value, problem } }: { asked: Asked }) {
 export function Helps({ hour }: { hour: Asked }) {
   const isDay = place.value.filters.get("span") === "day";
   return (
-    <Section title="Whether it helps" note="This process alone, since its start at the most.">
+    <Section title="What Idem prevents, and what it costs" note={`Only this gateway (${location.host}), and not from before its start.`}>
       <nav class="tabs" aria-label="Time">
         <a href={address(["overview"])} aria-current={isDay ? undefined : "page"}>last hour</a>
         <a href={address(["overview"], { span: "day" })} aria-current={isDay ? "page" : undefined}>last day</a>

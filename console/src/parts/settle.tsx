@@ -1,4 +1,6 @@
 import { type Signal, useSignal } from "@preact/signals";
+import { Fragment } from "preact";
+
 import { ApiError, get, inDoubt, post } from "../api/client";
 import type { Approval, Key, KeysPage, Problem, Session } from "../api/types";
 import { OperatorName, Row, Text } from "./fields";
@@ -74,7 +76,7 @@ const runs: Record<Key["lease_policy"] | "not_sent", string> = {
   not_sent: "An attempt holds the key and has sent nothing yet. If its lease ends before, the next retry runs it: there is nothing to decide.",
 };
 
-function base64Of(text: string): string {
+export function base64Of(text: string): string {
   let bytes = "";
   for (const byte of new TextEncoder().encode(text)) bytes += String.fromCharCode(byte);
   return btoa(bytes);
@@ -84,8 +86,14 @@ function base64Of(text: string): string {
  * From when the operator looks, by the store's clock: an absence counts only if the look began late enough. The end of
  * a look would date it later than what was seen.
  */
-function Looking(props: { from: Signal<string | null>; key_: Key; problem: Signal<Problem | null> }) {
-  const { from, key_, problem } = props;
+export function Looking(props: {
+  from: Signal<string | null>;
+  key_: Pick<Key, "locked_until">;
+  /** Whose lease ends last. */
+  attempt?: string;
+  problem: Signal<Problem | null>;
+}) {
+  const { from, key_, attempt = "The attempt", problem } = props;
   const begin = async (): Promise<void> => {
     const pressed = performance.now();
     try {
@@ -101,7 +109,7 @@ function Looking(props: { from: Signal<string | null>; key_: Key; problem: Signa
   return (
     <p class="row">
       <span>
-        {key_.locked_until === null ? "" : `The attempt may send until ${timeOf(key_.locked_until)}, and what it sent may take a while to show. `}
+        {key_.locked_until === null ? "" : `${attempt} may send until ${timeOf(key_.locked_until)}, and what it sent may take a while to show. `}
         Press this first, then look. What you saw before does not count.
       </span>
       {from.value === null ? null : <span role="status">You started to look at {timeOf(from.value)}.</span>}
@@ -110,7 +118,7 @@ function Looking(props: { from: Signal<string | null>; key_: Key; problem: Signa
   );
 }
 
-interface Given {
+export interface Given {
   status: string;
   type: string;
   fields: string;
@@ -118,12 +126,21 @@ interface Given {
   bodyless: boolean;
 }
 
+export const noAnswer: Given = { status: "", type: "application/json", fields: "", body: "", bodyless: false };
+
+type Titles = Record<"done" | "refused", string>;
+const titles: Titles = { done: choices.done.title, refused: choices.refused.title };
+
 /** The answer that retries get, or what is missing in it. */
-export function answerOf(given: Given, decision: Decision): { status: number; headers: [string, string][]; body: string } | string {
+export function answerOf(
+  given: Given,
+  decision: Decision,
+  named: Titles = titles,
+): { status: number; headers: [string, string][]; body: string } | string {
   const status = /^[2-5]\d\d$/.test(given.status.trim()) ? Number(given.status) : 0;
   if (status === 0) return "Write a status from 200 to 599.";
-  if (decision === "done" && status >= 400) return `${status} tells the client that it failed. If so, leave this and choose "${choices.refused.title}".`;
-  if (decision === "refused" && status < 400) return `${status} tells the client that it was done. If so, leave this and choose "${choices.done.title}".`;
+  if (decision === "done" && status >= 400) return `${status} tells the client that it failed. If so, leave this and choose "${named.refused}".`;
+  if (decision === "refused" && status < 400) return `${status} tells the client that it was done. If so, leave this and choose "${named.done}".`;
   const headers: [string, string][] = [];
   for (const line of given.fields.split("\n").map((one) => one.trim()).filter((one) => one !== "")) {
     const colon = line.indexOf(":");
@@ -144,11 +161,11 @@ export function answerOf(given: Given, decision: Decision): { status: number; he
   return { status, headers: given.type === "" ? headers : [["Content-Type", given.type], ...headers], body: given.body };
 }
 
-function AnswerFields({ of: given, decision }: { of: Signal<Given>; decision: Decision }) {
+export function AnswerFields({ of: given, decision, named = titles }: { of: Signal<Given>; decision: Decision; named?: Titles }) {
   const set = (change: Partial<Given>): void => {
     given.value = { ...given.value, ...change };
   };
-  const answer = answerOf(given.value, decision);
+  const answer = answerOf(given.value, decision, named);
   return (
     <fieldset>
       <legend>The answer that retries get, as your API would have sent it</legend>
@@ -191,7 +208,7 @@ function Form(props: FormProps) {
   const completes = decision === "done" || decision === "refused";
   const evidence = useSignal("");
   const reason = useSignal("");
-  const given = useSignal<Given>({ status: "", type: "application/json", fields: "", body: "", bodyless: false });
+  const given = useSignal<Given>(noAnswer);
   const looking = useSignal<string | null>(null);
   const problem = useSignal<Problem | null>(null);
   const sending = useSignal(false);
@@ -218,7 +235,7 @@ function Form(props: FormProps) {
     try {
       const decided = await post<Partial<Key> & Partial<Approval>>(`/v1/keys/${key.ref}/${decision === "drop" ? "release" : "resolve"}`, orderOf());
       if (typeof decided.approval === "string") {
-        props.done(`Nothing is done yet. Another operator must approve it: idem approvals show ${decided.approval}`, null);
+        props.done(`Nothing is done yet. Another operator must approve it: see Approvals, order ${decided.approval.slice(0, 8)}.`, null);
       } else if (decided.ref === key.ref && Array.isArray(decided.evidence)) {
         props.done("Done. The record below is as the store has it now.", decided as Key);
       } else {
@@ -269,7 +286,13 @@ function asSeen(key: { state: Key["state"]; fence: number; contested: boolean })
 }
 
 /** The decisions that the record's state allows, each with what it causes, and why the others are missing. */
-export function Choices(props: { of: Key; who: Session; after: (key: Key | null) => void }) {
+export function Choices(props: {
+  of: Key;
+  who: Session;
+  /** What each causes stands beside it before it is chosen. */
+  isSpelt?: boolean;
+  after: (key: Key | null) => void;
+}) {
   const open = useSignal<Decision | null>(null);
   const said = useSignal("");
   const { decisions, why } = allowed(props.of);
@@ -296,14 +319,17 @@ export function Choices(props: { of: Key; who: Session; after: (key: Key | null)
       ) : decisions.length > 0 && props.who.role !== "operator" ? (
         <Nothing>Deciding needs the role operator; you have the role {props.who.role}.</Nothing>
       ) : (
-        <div class="buttons">
+        <div class={props.isSpelt ? "spelt" : "buttons"}>
           {decisions.map((one) => (
-            <button type="button" key={one} onClick={() => {
-              said.value = "";
-              open.value = one;
-            }}>
-              {choices[one].title}…
-            </button>
+            <Fragment key={one}>
+              <button type="button" onClick={() => {
+                said.value = "";
+                open.value = one;
+              }}>
+                {choices[one].title}…
+              </button>
+              {props.isSpelt ? <span>{choices[one].causes}</span> : null}
+            </Fragment>
           ))}
         </div>
       )}
