@@ -1,6 +1,7 @@
 #include "admin/keys.hpp"
 
 #include "admin/deciding.hpp"
+#include "admin/find.hpp"
 #include "admin/keys_json.hpp"
 #include "admin/orders.hpp"
 #include "admin/replies.hpp"
@@ -107,9 +108,10 @@ Task<StoreResult> KeysApi::ask(StoreCall& call) {
 Task<WireAnswer> KeysApi::list(std::string_view text, Role role) {
   auto query = parse_keys_query(text, parts_.parse_duration);
   if (!query) co_return invalid(query.error());
-  if (role < Role::support && (query->key || !query->values.empty())) {
-    co_return to_answer({.code = ProblemCode::role_missing,
-                         .detail = "A search by key and values of bodies need the role support."});
+  if (role < Role::support && (query->key || query->find || !query->values.empty())) {
+    co_return to_answer(
+        {.code = ProblemCode::role_missing,
+         .detail = "A search by key or value and values of bodies need the role support."});
   }
   StoreCall count = Count{};
   auto counted = co_await ask(count);
@@ -120,6 +122,10 @@ Task<WireAnswer> KeysApi::list(std::string_view text, Role role) {
   if (query->newer_than) query->created_from = now - *query->newer_than;
   if (query->key) {
     auto page = co_await find_by_key(*query, census);
+    co_return page;
+  }
+  if (query->find) {
+    auto page = co_await find_by_value(*query, census);
     co_return page;
   }
   const std::size_t limit = query->list.limit;
@@ -176,6 +182,30 @@ Task<WireAnswer> KeysApi::find_by_key(const KeysQuery& query, Census census) {
     keys.push_back({without_bodies(std::move(*record)), std::move(values)});
   }
   co_return json_answer(keys_page(keys, std::nullopt, census));
+}
+
+Task<WireAnswer> KeysApi::find_by_value(const KeysQuery& query, Census census) {
+  auto searching = search(parts_.loop, parts_.store, *query.find);
+  auto found = co_await searching;
+  if (!found) co_return store_trouble(found.error());
+  std::vector<ListedKey> keys;
+  for (auto& [id, found_by] : found->records) {
+    if (keys.size() == query.list.limit) {
+      found->searched.has_more = true;
+      break;
+    }
+    StoreCall find = Find{id};
+    auto looked = co_await ask(find);
+    if (!looked) co_return store_trouble(looked.error());
+    auto& record = std::get<std::optional<Record>>(*looked);
+    if (!record || !is_listed(query.list, *record) || !is_shown(*record, query)) continue;
+    std::string values;
+    if (!query.values.empty()) values = admin::values_of(record->response, query.values);
+    keys.push_back({without_bodies(std::move(*record)),
+                    std::move(values),
+                    {found_by.begin(), found_by.end()}});
+  }
+  co_return json_answer(keys_page(keys, std::nullopt, census, &found->searched));
 }
 
 std::set<RecordId> KeysApi::ids_of(const std::string& scope, const std::string& operation,

@@ -24,6 +24,7 @@ class KeysApi {
  private:
   Task<WireAnswer> list(std::string_view query, Role role);
   Task<WireAnswer> find_by_key(const KeysQuery& query, Census census);
+  Task<WireAnswer> find_by_value(const KeysQuery& query, Census census);
   Task<std::expected<std::string, StoreError>> values_of(const Record& record,
                                                          const KeysQuery& query);
   WireAnswer name_keys(std::string_view body) const;

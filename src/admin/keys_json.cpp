@@ -126,6 +126,27 @@ void write_response(Writer& out, const std::optional<StoredResponse>& response, 
   out.end_object();
 }
 
+void write_texts(Writer& out, std::string_view name, std::span<const std::string> texts) {
+  out.name(name);
+  out.begin_array();
+  for (const auto& text : texts) out.text(text);
+  out.end_array();
+}
+
+void write_searched(Writer& out, const Searched& searched) {
+  out.name("search");
+  out.begin_object();
+  out.flag("configured", searched.indexed.is_on);
+  write_moment_of(out, "since", searched.since);
+  write_texts(out, "requests", searched.indexed.requests);
+  write_texts(out, "answers", searched.indexed.answers);
+  out.flag("earlier_settings", searched.has_earlier_settings);
+  out.member("days", searched.days);
+  out.flag("more", searched.has_more);
+  out.member("unreadable", searched.unreadable);
+  out.end_object();
+}
+
 void write_evidence(Writer& out, std::span<const EvidenceEntry> evidence, Bodies bodies) {
   out.name("evidence");
   out.begin_array();
@@ -157,14 +178,15 @@ void write_counts(Writer& out, const Census& census) {
 }
 
 std::string keys_page(std::span<const ListedKey> keys, const std::optional<RecordId>& next,
-                      const Census& census) {
+                      const Census& census, const Searched* searched) {
   Writer out;
   out.begin_object();
   out.name("keys");
   out.begin_array();
-  for (const auto& [record, values] : keys) {
+  for (const auto& [record, values, found_by] : keys) {
     out.begin_object();
     write_summary(out, record);
+    if (searched != nullptr) write_texts(out, "found_by", found_by);
     if (!values.empty()) {
       out.name("values");
       out.json(values);
@@ -178,6 +200,7 @@ std::string keys_page(std::span<const ListedKey> keys, const std::optional<Recor
   } else {
     out.null();
   }
+  if (searched != nullptr) write_searched(out, *searched);
   out.name("counts");
   write_counts(out, census);
   write_moment_of(out, "now", census.now);

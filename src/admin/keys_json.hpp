@@ -3,6 +3,7 @@
 #include "admin/links.hpp"
 #include "admin/login/role.hpp"
 #include "core/json/scalars.hpp"
+#include "core/record/find_journals.hpp"
 #include "json/writer.hpp"
 
 #include <idem/store.hpp>
@@ -12,6 +13,7 @@
 #include <span>
 #include <string>
 #include <utility>
+#include <vector>
 
 namespace idem::admin {
 
@@ -20,6 +22,17 @@ struct ListedKey {
   Record record;
   /// The requested values of the stored body, as JSON; empty: none were requested.
   std::string values{};
+  std::vector<std::string> found_by{};  ///< Of a search: what the value is to it.
+};
+
+/// What a search for a value has read.
+struct Searched {
+  FindNote indexed{};                 ///< Since `since`, by the process that noted it last.
+  std::optional<StoreTime> since{};   ///< None: no process ever indexed anything.
+  bool has_earlier_settings = false;  ///< Before `since`.
+  std::size_t days = 0;
+  bool has_more = false;       ///< Not all that has the value was read.
+  std::size_t unreadable = 0;  ///< Lines that are damaged, or were sealed under a lost secret.
 };
 
 /// The store's records by their states.
@@ -28,7 +41,7 @@ void write_counts(json::Writer& out, const Census& census);
 /// A page of records. The following page begins after `next`; the census has the counts of the
 /// whole store, and its time, from which the age of a record counts.
 std::string keys_page(std::span<const ListedKey> keys, const std::optional<RecordId>& next,
-                      const Census& census);
+                      const Census& census, const Searched* searched = nullptr);
 
 /// One record as a listing shows it: a JSON object.
 std::string key_summary(const Record& record);

@@ -5,6 +5,7 @@
 #include "core/naming/record_handle.hpp"
 
 #include <idem/limits.hpp>
+#include <idem/search_limits.hpp>
 #include <idem/worker_limits.hpp>
 
 #include <array>
@@ -39,6 +40,11 @@ class QueryReader {
     } else if (name == "key") {
       if (value.size() > limits::key_bytes_max) return wrong(name, "is longer than 255 bytes");
       query_.key = std::move(value);
+    } else if (name == "find") {
+      if (value.size() > limits::search_value_bytes_max) {
+        return wrong(name, "is longer than 256 bytes, and such values are not indexed");
+      }
+      query_.find = std::move(value);
     } else if (name == "older_than") {
       return parse_age(name, value, query_.list.created_before, query_.older_than);
     } else if (name == "newer_than") {
@@ -60,6 +66,9 @@ class QueryReader {
       return std::unexpected(
           "key: the store has only a digest of scope, operation and key; give scope and "
           "operation, too");
+    }
+    if (query_.find && (query_.key || query_.list.after)) {
+      return std::unexpected("find: has no pages, and does not go with key; leave out the other");
     }
     return std::move(query_);
   }
@@ -114,8 +123,8 @@ std::optional<State> parse_state(std::string_view name) {
 
 std::expected<KeysQuery, std::string> parse_keys_query(std::string_view query,
                                                        const ParseDuration& parse_duration) {
-  static constexpr std::array<std::string_view, 10> known{
-      "state",      "scope",     "operation", "key",    "older_than",
+  static constexpr std::array<std::string_view, 11> known{
+      "state",      "scope",     "operation", "key",    "find", "older_than",
       "newer_than", "contested", "limit",     "cursor", "value"};
   QueryReader reader(parse_duration);
   auto pairs = parse_query(query, known);

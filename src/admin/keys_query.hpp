@@ -20,6 +20,8 @@ struct KeysQuery {
   List list{.limit = limits::list_page_default};
   /// A client's key, decoded. It must not be logged or answered.
   std::optional<std::string> key;
+  /// A value that the index has. It must not be logged, either.
+  std::optional<std::string> find;
   /// An age instead of a moment, counted back from the store's time.
   std::optional<Millis> older_than;
   /// As an age or a moment: older records are left out of the page.

@@ -16,6 +16,7 @@ class AnswersUnderWay;
 class Dispatcher;
 class EarlyEvents;
 class LookupLimit;
+class SearchIndex;
 class ShadowRoom;
 class Waiters;
 
@@ -30,6 +31,7 @@ struct GatewayShared {
   std::shared_ptr<EarlyEvents> early_events{};
   std::shared_ptr<AnswersUnderWay> answers{};
   std::shared_ptr<ShadowRoom> shadow{};
+  SearchIndex* search = nullptr;  ///< Set before the first request; outlives the last.
   /// For bodies that would block a loop. Set before the first request; outlives the loops.
   Offload* digesting = nullptr;
   /// Connections that one loop serves at most: its scopes share them.

@@ -179,6 +179,12 @@ void Observation::trace(const http::RequestHead& head, const Route& route, Origi
   trace->route = route.label();
 }
 
+std::optional<TraceId> Observation::trace_id(const http::RequestHead& head) const noexcept {
+  if (const auto* own = trace_.context()) return own->trace;
+  const auto sent = parse_traceparent(traceparent_in(head));
+  return sent ? std::optional(sent->trace) : std::nullopt;
+}
+
 void Observation::observe(metrics::Histogram& histogram, Duration took) {
   histogram.observe(took);
   if (!trace_.is_recorded()) return;

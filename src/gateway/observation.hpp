@@ -100,6 +100,8 @@ class Observation {
   enum class Origin : std::uint8_t { client, stored };
   void trace(const http::RequestHead& head, const Route& route, Origin origin);
   tracing::RequestTrace& trace() noexcept { return trace_; }
+  /// The request's trace: its own, or without a tracer that of its traceparent.
+  std::optional<TraceId> trace_id(const http::RequestHead& head) const noexcept;
 
   /// Before and after a call of the store.
   void asking(const StoreCall& call);

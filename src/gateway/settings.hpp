@@ -1,6 +1,7 @@
 #pragma once
 
 #include "core/evidence/event_source.hpp"
+#include "core/json/scalars.hpp"
 #include "core/key/key_time.hpp"
 #include "gateway/auth/jwt/jwt.hpp"
 #include "gateway/route.hpp"
@@ -54,6 +55,16 @@ enum class KeyScope : std::uint8_t {
 };
 std::string_view name_of(KeyScope scope) noexcept;
 
+/// By which values records are found, besides the ids of traces and the upstream's references.
+struct SearchSettings {
+  struct Place {
+    std::string text;  ///< The JSON Pointer as configured.
+    JsonPointer pointer;
+  };
+  std::vector<Place> requests;
+  std::vector<Place> answers;
+};
+
 /// The settings of a gateway. Never changed: a reload makes new ones, and each request keeps those
 /// with which it began.
 struct GatewaySettings {
@@ -80,6 +91,7 @@ struct GatewaySettings {
   std::optional<Quota> quota;
   /// Providers that may send events about attempts, by name.
   std::map<std::string, std::shared_ptr<const EventSource>, std::less<>> event_sources;
+  std::optional<SearchSettings> search{};  ///< None: nothing is indexed.
   /// The store's generation when it adopted these routes: it refuses requests of an older one.
   std::uint64_t generation = 0;
   /// The secrets for sealing, newest first; empty: no credentials are kept.

@@ -327,6 +327,16 @@ void write_traces(Text& text, const SpanCounts& spans) {
   }
 }
 
+void write_search(Text& text, const SearchCounts& search) {
+  text.family("idem_search_not_indexed_total", "counter",
+              "api.idempotency.search.not_indexed: values and bodies of requests and answers that "
+              "a search does not find, by reason.");
+  for (std::size_t i = 0; i < not_indexed_count; ++i) {
+    const auto reason = static_cast<NotIndexed>(i);
+    text.sample("idem_search_not_indexed_total", "reason", name_of(reason), search.count(reason));
+  }
+}
+
 void write_build(Text& text, const std::string& version) {
   text.family("idem_build_info", "gauge", "api.idempotency.build: 1, of the version that runs.");
   text.sample("idem_build_info", "version", version, 1);
@@ -393,6 +403,7 @@ std::string Registry::exposition(const Gauges& gauges, Format format) {
   if (has_authorizer_) write_authorizer(text, shards_, authorizer_.seen());
   if (!providers_.empty()) write_providers(text, providers_, now, began_);
   if (spans_) write_traces(text, *spans_);
+  if (search_.is_on()) write_search(text, search_);
   if (!version_.empty()) write_build(text, version_);
   text.single("idem_open_connections", "gauge",
               "api.idempotency.connections.open: connections of clients.", gauges.open_connections);

@@ -1,5 +1,6 @@
 #pragma once
 
+#include "metrics/not_indexed.hpp"
 #include "metrics/quota_refusals.hpp"
 #include "metrics/retries.hpp"
 #include "metrics/shadow.hpp"
@@ -44,6 +45,7 @@ class Registry {
   Shadow& shadow() noexcept { return shadow_; }
   QuotaRefusals& quota_refusals() noexcept { return quota_refusals_; }
   Retries& retries() noexcept { return retries_; }
+  SearchCounts& search() noexcept { return search_; }
 
   /// Adds the series and the status of a provider. Call it before the first exposition.
   void add_provider(std::string name, std::shared_ptr<const ProviderCounts> counts);
@@ -87,6 +89,7 @@ class Registry {
   Shadow shadow_;
   QuotaRefusals quota_refusals_;
   Retries retries_;
+  SearchCounts search_;
   // Written before the listeners open.
   std::string version_;
   std::vector<NamedProvider> providers_;

@@ -1,10 +1,12 @@
 #include "workers/lifecycle.hpp"
 
 #include "workers/failures.hpp"
+#include "workers/forgetter.hpp"
 #include "workers/pace.hpp"
 #include "workers/reaper.hpp"
 #include "workers/sweeper.hpp"
 
+#include <idem/search_limits.hpp>
 #include <idem/worker_limits.hpp>
 
 #include <algorithm>
@@ -39,7 +41,9 @@ class Lifecycle {
       shard_.reap_due_since.set(began - late);
       log_reaped(*reaped);
     }
-    return std::max<Pace::Duration>(std::min(sweeper_.next, reaper_.next) - Clock::now(), {});
+    forget();
+    const auto next = std::min({sweeper_.next, reaper_.next, forget_at_});
+    return std::max<Pace::Duration>(next - Clock::now(), {});
   }
 
  private:
@@ -56,6 +60,21 @@ class Lifecycle {
     }
     worker.failures.failed(log_, pass.error().detail);
     return std::nullopt;
+  }
+
+  // What a search finds: nothing is waiting for it, so that it rests at least as long as it works.
+  void forget() {
+    const auto began = Clock::now();
+    if (began < forget_at_) return;
+    const auto more = forget_once(store_, shard_, limits::search_forget_slice);
+    const auto ended = Clock::now();
+    const auto rest = std::max<Pace::Duration>(ended - began, limits::search_forget_rest_min);
+    forget_at_ = ended + (more.value_or(false) ? rest : limits::search_forget_interval);
+    if (more) {
+      forgetting_.succeeded(log_);
+    } else {
+      forgetting_.failed(log_, more.error().detail);
+    }
   }
 
   // Logs the sum of several slices: one line each would be hundreds a second.
@@ -75,6 +94,8 @@ class Lifecycle {
                   Pace(store_.lifecycle_slice())};
   Worker reaper_{reap_once, Failures({"reap_failed", "reap_recovered"}),
                  Pace(store_.lifecycle_slice())};
+  Failures forgetting_{{"forget_failed", "forget_recovered"}};
+  Clock::time_point forget_at_{};
   std::size_t reaped_ = 0;  ///< Since the last line.
 };
 

@@ -124,7 +124,6 @@ test("the page fits and is accessible in both themes", { skip }, async () => {
     await page.getByText("No record was found by this value").waitFor();
     await accessible(page);
     await fits(page);
-    if (process.env.IDEM_PICTURES) await page.screenshot({ path: `${process.env.IDEM_PICTURES}/find-${theme}-${width}.png`, fullPage: true });
     assert.deepEqual(page.errors, []);
     await page.context().close();
   }

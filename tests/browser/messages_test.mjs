@@ -9,7 +9,7 @@ const isServer = process.env.IDEM_BROWSER_STORE === "postgres";
 const skip = missing() || (isServer ? false : "the SQL face is PostgreSQL's");
 let world;
 
-/** A destination that refuses everything until it is mended, and then counts what arrives. */
+/** A destination that refuses everything for good until it is mended, and then counts what arrives. */
 class Inbox {
   refuses = true;
   arrived = new Map();
@@ -18,7 +18,7 @@ class Inbox {
     request.on("end", () => {
       const id = request.headers["webhook-id"];
       if (!this.refuses) this.arrived.set(id, (this.arrived.get(id) ?? 0) + 1);
-      response.writeHead(this.refuses ? 422 : 204).end();
+      response.writeHead(this.refuses ? 410 : 204).end();
     });
   });
   async open() {
@@ -40,11 +40,14 @@ async function write(number, type) {
     PERFORM idem.complete(r.operation, r.fence, r.attempt, 201);
   END LOOP; END $$`);
 }
+/** The messages in a state, once they are so many. */
 async function until(state, number) {
-  for (;;) {
-    const { messages } = await world.read(`/v1/outbox?state=${state}&limit=1000`);
+  let messages = [];
+  for (const end = Date.now() + 60_000; Date.now() < end; ) {
+    ({ messages } = await world.read(`/v1/outbox?state=${state}&limit=1000`));
     if (messages.length === number) return messages;
   }
+  assert.fail(`${messages.length} messages are ${state}, and not ${number}`);
 }
 
 before(async () => {
@@ -76,7 +79,7 @@ test("a burst of dead letters is a need, with its lag by destination and its his
   await page.waitForFunction(() => location.hash.includes("cursor="));
   await page.getByRole("row").filter({ hasText: "odd" }).getByRole("link").click();
   const happened = page.getByRole("region", { name: "What happened" });
-  await happened.getByText("it answered 422").first().waitFor();
+  await happened.getByText("it answered 410").first().waitFor();
   await page.getByText('{"n" : 1}').waitFor();
   await page.getByText("Deciding needs the role operator").waitFor();
   assert.deepEqual(page.errors, []);

@@ -5,6 +5,7 @@
 #include "cli/commands/core_dumps.hpp"
 #include "cli/commands/reconciling.hpp"
 #include "cli/commands/reloads.hpp"
+#include "cli/commands/series.hpp"
 #include "cli/commands/signals.hpp"
 #include "cli/commands/tracing.hpp"
 #include "cli/process/handover.hpp"
@@ -17,6 +18,7 @@
 #include "cli/settings/reload.hpp"
 #include "gateway/background/dispatcher.hpp"
 #include "gateway/background/early_events.hpp"
+#include "gateway/background/search_index.hpp"
 #include "gateway/gateway.hpp"
 #include "gateway/keyed/answers_under_way.hpp"
 #include "gateway/keyed/explainer.hpp"
@@ -27,6 +29,7 @@
 #include "workers/lifecycle.hpp"
 
 #include <idem/open_store.hpp>
+#include <idem/search_limits.hpp>
 #include <idem/store_wait.hpp>
 
 #include <csignal>
@@ -67,7 +70,7 @@ class GatewayProcess {
     registry_ =
         std::make_unique<metrics::Registry>(options_.tenant_label, store_->identity().secret);
     tracing_.emplace(options_.traces, options_.settings.owner, log_);
-    name_series();
+    name_series(*registry_, options_, *tracing_);
     observing_ = std::make_unique<gateway::Observing>(*registry_, log_, options_.log_requests,
                                                       tracing_->tracer());
     shared_ =
@@ -181,18 +184,9 @@ class GatewayProcess {
         });
     gateway_server_->use_proxies(settings_->scope.trusted_proxies);
     dispatcher_->use(settings_);
+    search_->use(settings_);
     reconciling_->use(settings_);
     applied->wait();
-  }
-
-  /// Creates all series at the start; otherwise a first failure would not show as an increase.
-  void name_series() {
-    registry_->version(IDEM_VERSION);
-    registry_->add_upstream(options_.settings.authorize.has_value());
-    registry_->add_traces(tracing_->counts());
-    for (const auto& [name, provider] : options_.providers) {
-      registry_->add_provider(name, provider->counts);
-    }
   }
 
   void count_routes(gateway::GatewaySettings& settings) {
@@ -228,6 +222,8 @@ class GatewayProcess {
     dispatch_loop_ = std::make_unique<Loop>();
     dispatcher_ = gateway::make_dispatcher(*dispatch_loop_, *shared_, settings_);
     shared_->dispatcher = dispatcher_.get();
+    search_ = gateway::make_search_index(*dispatch_loop_, *shared_, settings_);
+    shared_->search = search_.get();
     // Its own loop: the admin API answers also while the others are busy or draining.
     admin_loop_ = std::make_unique<Loop>();
     admin_settings_ = settings_;
@@ -242,7 +238,7 @@ class GatewayProcess {
     if (!login) return std::unexpected(given_.admin.place.text() + ": " + login.error());
     explainer_ = std::make_unique<gateway::Explainer>(*admin_loop_, *store_);
     admin_ = admin::make_admin({.loop = *admin_loop_,
-                                .store = *store_,
+                                .store = search_->indexed(),
                                 .spill = *spill_,
                                 .registry = *registry_,
                                 .draining = draining_,
@@ -312,7 +308,7 @@ class GatewayProcess {
     threads_.emplace_back([this] { admin_loop_->run("idem-admin"); });
     tracing_->start();
     runner_ = workers::keep_lifecycle(*store_, log_, registry_->add_shard());
-    reconciling_ = std::make_unique<Reconciling>(*store_, log_, registry_->add_shard(),
+    reconciling_ = std::make_unique<Reconciling>(search_->indexed(), log_, registry_->add_shard(),
                                                  options_.providers, settings_);
     if (!options_.destinations.empty()) {
       relay_ = std::make_unique<Relay>(*store_, log_, options_.destinations);
@@ -404,7 +400,7 @@ class GatewayProcess {
   }
 
   void close() {
-    wait_for_observations();
+    wait_for_the_rest();
     relay_.reset();
     reconciling_.reset();
     runner_->stop();
@@ -434,12 +430,15 @@ class GatewayProcess {
     return false;
   }
 
-  // What is left behind it is freed by its lease.
-  void wait_for_observations() {
-    const auto end = MonotonicClock::now() + limits::shadow_drain_max;
-    while (shared_->shadow->under_way() > 0 && MonotonicClock::now() < end) {
-      std::this_thread::sleep_for(Millis(5));
-    }
+  // What is left behind it is freed by its lease, or found by key and ref alone.
+  void wait_for_the_rest() {
+    const auto began = MonotonicClock::now();
+    const auto works = [&] {
+      const auto took = MonotonicClock::now() - began;
+      return (shared_->shadow->under_way() > 0 && took < limits::shadow_drain_max) ||
+             (!search_->drained() && took < limits::search_farewell);
+    };
+    while (works()) std::this_thread::sleep_for(Millis(5));
   }
 
   const SettingsSource& source_;
@@ -468,6 +467,7 @@ class GatewayProcess {
   std::vector<std::unique_ptr<Loop>> loops_;
   std::unique_ptr<Loop> dispatch_loop_;
   std::unique_ptr<gateway::Dispatcher> dispatcher_;
+  std::unique_ptr<gateway::SearchIndex> search_;  ///< On the same loop.
   std::unique_ptr<Loop> admin_loop_;
   std::vector<std::unique_ptr<gateway::Gateway>> gateways_;
   std::unique_ptr<gateway::Explainer> explainer_;  ///< Of the admin loop's thread.

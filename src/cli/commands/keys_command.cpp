@@ -53,6 +53,9 @@ void KeysCommand::declare_list() {
               "order of the refs");
   declare_filter(*list_);
   list_->add_option("--key", filter_.key, "only this key; needs --scope and --operation");
+  list_->add_option("--find", filter_.find,
+                    "records that had this value when search.requests, search.answers indexed it: "
+                    "a trace id, the upstream's reference, or what your API calls the work");
   list_->add_option("--limit", filter_.limit, "records in a page, 1 to 1000");
   list_->add_option("--cursor", filter_.cursor, "continue after an earlier page");
 }
@@ -101,6 +104,7 @@ std::string KeysCommand::list_target() const {
   add_parameter(target, "scope", filter_.scope);
   add_parameter(target, "operation", filter_.operation);
   add_parameter(target, "key", filter_.key);
+  add_parameter(target, "find", filter_.find);
   add_parameter(target, "older_than", filter_.older_than);
   add_parameter(target, "newer_than", filter_.newer_than);
   if (filter_.contested) add_parameter(target, "contested", "true");
@@ -110,12 +114,12 @@ std::string KeysCommand::list_target() const {
 // The store lists records in the order of their refs, so the oldest ones are known only after
 // reading all. A requested page is sorted only within itself, and says so.
 int KeysCommand::list() {
-  const bool is_page = filter_.limit || !filter_.cursor.empty();
+  const bool is_page = filter_.limit || !filter_.cursor.empty() || !filter_.find.empty();
   if (!is_page && !json()) return list_oldest();
   std::string target = list_target();
   if (filter_.limit) add_parameter(target, "limit", std::to_string(*filter_.limit));
   add_parameter(target, "cursor", filter_.cursor);
-  return finish(target, nullptr, print_page);
+  return finish(target, nullptr, filter_.find.empty() ? print_page : print_found);
 }
 
 int KeysCommand::list_oldest() {

@@ -20,7 +20,7 @@ class KeysCommand : public BulkCommand {
 
  private:
   struct Filter {
-    std::string state, scope, operation, key, older_than, newer_than, cursor;
+    std::string state, scope, operation, key, find, older_than, newer_than, cursor;
     std::optional<std::size_t> limit;
     bool contested = false;
   };

@@ -64,7 +64,53 @@ void print_evidence(const Value& record) {
   }
 }
 
+std::string list_text(const Value* texts) {
+  std::string all;
+  for (const auto& one : items_of(texts)) all += (all.empty() ? "" : ", ") + text_of(&one);
+  return printable(all);
+}
+
+/// That nothing was found proves nothing where the value was not indexed.
+void print_searched(const Value& search, bool is_empty) {
+  const auto yes = [&](const char* name) { return text_of(search.find(name)) == "yes"; };
+  if (is_empty) std::printf("no record was found by this value\n");
+  if (!yes("configured")) {
+    std::printf("nothing is indexed now: set search.requests or search.answers in the settings\n");
+  } else {
+    const std::string requests = list_text(search.find("requests"));
+    const std::string answers = list_text(search.find("answers"));
+    std::printf("indexed since %s: trace ids, the upstream's references%s%s%s%s\n",
+                text_of(search.find("since")).c_str(), requests.empty() ? "" : "; in requests ",
+                requests.c_str(), answers.empty() ? "" : "; in answers ", answers.c_str());
+  }
+  if (yes("earlier_settings")) std::printf("before that, other values were indexed\n");
+  if (yes("more")) std::printf("more records have this value than are shown\n");
+  const std::string unreadable = text_of(search.find("unreadable"));
+  if (unreadable != "0" && unreadable != "-") {
+    std::printf("%s lines of the index cannot be read\n", unreadable.c_str());
+  }
+  if (is_empty) {
+    std::printf("an older record, or one whose value was not written, is found by key or ref\n");
+  }
+}
+
 }  // namespace
+
+bool print_found(const std::string& json) {
+  const auto page = json::parse(json);
+  const auto* const search = page ? page->find("search") : nullptr;
+  if (search == nullptr) return false;
+  const auto& keys = items_of(page->find("keys"));
+  if (!keys.empty() && !print_page(json)) return false;
+  if (!keys.empty()) std::printf("\n");
+  for (const auto& record : keys) {
+    std::printf("%s found by %s\n", text_of(record.find("ref")).c_str(),
+                list_text(record.find("found_by")).c_str());
+  }
+  if (!keys.empty()) std::printf("\n");
+  print_searched(*search, keys.empty());
+  return true;
+}
 
 bool print_page(const std::string& json) {
   KeysTable table;

@@ -330,6 +330,7 @@ std::optional<GatewayOptions> build_options(const GatewayFlags& flags, Purpose p
   settings.event_sources = parse_event_sources(providers, keys_are_shared, complaints);
   parse_admin(flags, options, complaints);
   parse_traces(flags, options.traces, complaints);
+  parse_search(flags, settings.search, complaints);
   parse_tls(flags, purpose, options, complaints);
   parse_upstream_tls(flags, settings, complaints);
   parse_key(flags, settings, complaints);

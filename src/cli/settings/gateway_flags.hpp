@@ -105,6 +105,8 @@ struct GatewayFlags {
   Given traces_service{"idem"};
   Given traces_header_file{};
   Given traces_ca{};
+  GivenList search_requests{};
+  GivenList search_answers{};
   Given core_dumps{"false"};
   GivenList key_headers{};
   Given key_syntax{"any"};

@@ -30,6 +30,9 @@ void parse_server_files(const std::string& section, const Given& cert, const Giv
                         Complaints& complaints);
 /// The collector of traces, if one is given.
 void parse_traces(const GatewayFlags& flags, tracing::TraceSettings& out, Complaints& complaints);
+/// By which values records are found.
+void parse_search(const GatewayFlags& flags, std::optional<gateway::SearchSettings>& out,
+                  Complaints& complaints);
 /// Who may use the admin API.
 void parse_login(const GatewayFlags& flags, GatewayOptions& options, Complaints& complaints);
 /// Networks of trusted proxies.

@@ -70,6 +70,9 @@ constexpr std::array effects{
     Effect{"key.headers", may_be_refused},
     Effect{"key.", with_a_record},
     Effect{"quotas.", "Records that exist count, and stay; a new key beyond the quota gets 429."},
+    Effect{"search.",
+           "Counts for requests and answers from now on. What is indexed is found as before, and "
+           "nothing is indexed later."},
     Effect{"async.secret_files",
            "A stored request that was sealed by a secret which is gone cannot run; it waits."},
 };

@@ -136,6 +136,18 @@ Table trace_settings(GatewayFlags& f) {
   };
 }
 
+Table search_settings(GatewayFlags& f) {
+  return {
+      {"search.requests", "--search-request", texts, &f.search_requests,
+       "JSON Pointers to values of requests by which operators find records, such as /order_id; "
+       "with this or search.answers also trace ids and the upstream's references are indexed, and "
+       "without both nothing is. The store has keyed digests of the values",
+       live, gateways},
+      {"search.answers", "--search-answer", texts, &f.search_answers,
+       "the same for values of the upstream's answers, such as /id", live, gateways},
+  };
+}
+
 Table store_settings(GatewayFlags& f) {
   static const std::string store_help =
       "URL of the store: " + store_url_forms() + ", which stores nothing on disk";
@@ -247,9 +259,10 @@ std::vector<Setting> settings_of(GatewayFlags& f) {
   Table all;
   for (const auto& part :
        {process_settings(f), connection_settings(f), settings_for_all(f.rest, "upstream."),
-        store_settings(f), trace_settings(f), settings_of(f.caller), key_settings(f),
-        settings_for_all(f.rest, "defaults."), async_settings(f), encryption_settings(f),
-        settings_for_all(f.rest, "limits."), limit_settings(f), quota_settings(f)}) {
+        store_settings(f), trace_settings(f), search_settings(f), settings_of(f.caller),
+        key_settings(f), settings_for_all(f.rest, "defaults."), async_settings(f),
+        encryption_settings(f), settings_for_all(f.rest, "limits."), limit_settings(f),
+        quota_settings(f)}) {
     all.insert(all.end(), part.begin(), part.end());
   }
   all.push_back({"routes", "", config::maps, &f.routes,

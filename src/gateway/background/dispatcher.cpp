@@ -3,6 +3,7 @@
 #include "core/exchange/backoff.hpp"
 #include "gateway/background/dispatch_places.hpp"
 #include "gateway/background/dispatch_turns.hpp"
+#include "gateway/background/search_index.hpp"
 #include "gateway/forward.hpp"
 #include "gateway/keyed/async_request.hpp"
 #include "gateway/keyed/dispatch.hpp"
@@ -288,9 +289,11 @@ class LoopDispatcher final : public Dispatcher, Timed {
       if (auto* asked = std::get_if<Ask>(&action)) {
         released = released || std::holds_alternative<Release>(asked->call);
         seen.asking(asked->call);
+        auto findable = shared_.search->in_ending(*work.settings, asked->call);
         auto asking = ask_store(loop_, shared_.store, asked->call);
         auto result = co_await asking;
         seen.answered(result, work.claimed.scope);
+        shared_.search->add(work.claimed.id, route, std::move(findable));
         action = exchange.on(StoreAnswered{std::move(result)}, MonotonicClock::now());
       } else if (auto* later = std::get_if<AskLater>(&action)) {
         co_await loop_.sleep(later->delay);  // Without an end (§4).

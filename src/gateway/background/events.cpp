@@ -3,6 +3,7 @@
 #include "core/evidence/event_source.hpp"
 #include "core/record/stored_fence.hpp"
 #include "gateway/background/early_events.hpp"
+#include "gateway/background/search_index.hpp"
 #include "gateway/keyed/sealing.hpp"
 #include "loop/store_link.hpp"
 
@@ -93,7 +94,7 @@ class EventHandler {
 
  private:
   Task<StoreResult> ask(StoreCall call) {
-    auto asking = idem::ask_store(loop_, shared_.store, call);
+    auto asking = idem::ask_store(loop_, shared_.search->indexed(), call);
     auto result = co_await asking;
     count_failure(observer_.shard(), result);
     co_return result;

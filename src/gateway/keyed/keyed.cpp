@@ -74,10 +74,13 @@ class KeyedDriver {
       if (auto* asked = std::get_if<Ask>(&action)) {
         request_.seen.asking(asked->call);
         const Millis asked_at = uptime();
+        auto findable = shared_.search->in_ending(settings_, asked->call);
         auto asking = ask_store(client_.loop(), shared_.store, asked->call);
         auto result = co_await asking;
         request_.seen.answered(result, request_.scope);
         keep_until_ = replayed_until(result, asked_at);
+        shared_.search->add(exchange_->id(), route_, std::move(findable));
+        index_request(result);
         if (is_pending(result)) shared_.dispatcher->wake();
         action = exchange_->on(StoreAnswered{std::move(result)}, MonotonicClock::now());
       } else if (auto* later = std::get_if<AskLater>(&action)) {
@@ -142,6 +145,24 @@ class KeyedDriver {
   static bool is_pending(const StoreResult& result) {
     const auto* outcome = result ? std::get_if<ReserveOutcome>(&*result) : nullptr;
     return outcome != nullptr && std::holds_alternative<Pending>(*outcome);
+  }
+
+  /// Where this request has won an attempt, or is stored. Before the sending, so that an operator
+  /// finds it also if this process dies; nothing waits for it.
+  void index_request(const StoreResult& result) {
+    if (!settings_.search || !result) return;
+    const auto* outcome = std::get_if<ReserveOutcome>(&*result);
+    if (outcome == nullptr) return;
+    const auto* execute = std::get_if<Execute>(outcome);
+    const auto* pending = std::get_if<Pending>(outcome);
+    if (execute == nullptr && pending == nullptr) return;
+    auto findable = std::move(request_.findable);
+    if (has_body_) {
+      findable = shared_.search->in_request(settings_, request_.seen.trace_id(client_.head()),
+                                            request_.body.bytes());
+    }
+    shared_.search->add(execute != nullptr ? execute->id : pending->id, route_,
+                        std::move(findable));
   }
 
   /// For an answer that is about to go.
@@ -347,7 +368,11 @@ Task<void> serve_keyed(http::ServerStream& client, http::UpstreamPool& pool, Gat
   auto exchange =
       make_exchange(client.head(), request.parts(), std::move(reserve), shared.store.identity(),
                     settings, route, async, shared.dispatcher->look_again(), trace.outgoing());
-  if (async) drop_body(request.body, shared.spill);  // The store has it from here on.
+  if (async) {
+    request.findable = shared.search->in_request(settings, request.seen.trace_id(client.head()),
+                                                 request.body.bytes());
+    drop_body(request.body, shared.spill);  // The store has it from here on.
+  }
   KeyedDriver driver(client, pool, shared, settings, route, std::move(request), std::move(exchange),
                      !async);
   co_await driver.run();

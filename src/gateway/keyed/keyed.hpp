@@ -1,6 +1,7 @@
 #pragma once
 
 #include "gateway/auth/authority.hpp"
+#include "gateway/background/search_index.hpp"
 #include "gateway/gateway.hpp"
 #include "gateway/keyed/replay_cache.hpp"
 #include "gateway/keyed/request_parts.hpp"
@@ -23,6 +24,8 @@ struct KeyedRequest {
   ReplayCache* replays = nullptr;
   /// Why this key may begin no new record; an existing one still answers.
   std::optional<Problem> new_key_rejection{};
+  /// Values by which its record is found, of a request whose body is not kept.
+  std::vector<Findable> findable{};
 
   /// Views into this.
   RequestParts parts() const noexcept {
