@@ -103,7 +103,7 @@ class Observation {
   /// The request's trace: its own, or without a tracer that of its traceparent.
   std::optional<TraceId> trace_id(const http::RequestHead& head) const noexcept;
 
-  /// Before and after a call of the store.
+  /// Before and after a call of the store. `scope` outlives this, also below.
   void asking(const StoreCall& call);
   void answered(const StoreResult& result, std::string_view scope);
   /// Instead of asking: the answer came from memory.
@@ -164,7 +164,7 @@ class Observation {
   const http::ServerStream* client_ = nullptr;
   const ScopeSource* source_ = nullptr;
   std::optional<metrics::Outcome> retried_as_{};  ///< None: its key had no record.
-  std::string retried_in_;                        ///< The scope of a retry.
+  std::string_view retried_in_;                   ///< The scope of a retry; outlives this.
   std::string_view reserved_as_;                  ///< Static texts; empty: it did not happen.
   std::string_view settled_as_;
 };

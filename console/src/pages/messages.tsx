@@ -1,9 +1,9 @@
-import { useSignal } from "@preact/signals";
+import { type Signal, useSignal } from "@preact/signals";
 
 import { ApiError, get, inDoubt, post, query, session } from "../api/client";
 import { type Message, type MessageState, type MessageSummary, type MessagesPage, messageStates } from "../api/messages";
 import type { Session, Status } from "../api/types";
-import { DeadLettersOrder, type Which } from "../parts/dead_letters";
+import { type Came, CameOf, DeadLettersOrder, type Which } from "../parts/dead_letters";
 import { OperatorName, Text, useOrder } from "../parts/fields";
 import { Moment, Nothing, Ref, Section, Trouble } from "../parts/show";
 import { Table } from "../parts/table";
@@ -41,23 +41,25 @@ function Lag() {
 }
 
 /** The orders about all dead letters that the filters name. */
-function Orders({ which, who, after }: { which: Which; who: Session; after: () => void }) {
+function Orders({ which, who, came, after }: { which: Which; who: Session; came: Signal<Came | null>; after: () => void }) {
   const open = useSignal<"redrive" | "discard" | null>(null);
   if (who.role !== "operator") return <Nothing>Sending again and discarding need the role operator; you have the role {who.role}.</Nothing>;
   const what = open.value;
   if (what !== null) {
-    return <DeadLettersOrder key={what} what={what} which={which} who={who} after={after} leave={() => {
+    return <DeadLettersOrder key={what} what={what} which={which} who={who} came={came} after={after} leave={() => {
       open.value = null;
     }} />;
   }
   return (
     <div class="buttons">
       <button type="button" onClick={() => {
+        came.value = null;
         open.value = "redrive";
       }}>
         Send again…
       </button>
       <button type="button" onClick={() => {
+        came.value = null;
         open.value = "discard";
       }}>
         Discard for good…
@@ -90,6 +92,7 @@ function List() {
   const destination = filters.get("destination") ?? "";
   const cursor = filters.get("cursor") ?? "";
   const wanted = useSignal(destination);
+  const came = useSignal<Came | null>(null);
   const parameters = query({ state, destination, cursor, limit: 50 });
   const { loaded, again } = useLive(() => get<MessagesPage>(`/v1/outbox${parameters}`), 5_000, [parameters]);
   const { value, problem } = loaded.value;
@@ -112,7 +115,8 @@ function List() {
           <button type="submit">Show</button>
         </form>
         <p class="note">{messageStates[state]}</p>
-        {state === "dead" ? <Orders key={destination} which={destination === "" ? {} : { destination }} who={who} after={again} /> : null}
+        <CameOf of={came} />
+        {state === "dead" ? <Orders key={destination} which={destination === "" ? {} : { destination }} who={who} came={came} after={again} /> : null}
         {problem === null || problem.code === "not_found" ? null : <Trouble problem={problem} />}
         {problem?.code === "not_found" ? <Nothing>{problem.detail}</Nothing> : value === null ? (
           problem === null ? <p class="loading">Reading messages…</p> : null
@@ -153,15 +157,16 @@ function SendNow({ of: message, who, set }: { of: Message; who: Session; set: (m
   );
 }
 
-function Actions({ of: message, who, set, again }: { of: Message; who: Session; set: (message: Message) => void; again: () => void }) {
+function Actions({ of: message, who, came, set, again }: { of: Message; who: Session; came: Signal<Came | null>; set: (message: Message) => void; again: () => void }) {
   if (message.state === "delivered" || message.state === "discarded") return <Nothing>{messageStates[message.state]} You need do nothing.</Nothing>;
   if (message.in_flight) return <Nothing>It is being sent now: wait for the result.</Nothing>;
   if (who.role !== "operator") return <Nothing>Deciding needs the role operator; you have the role {who.role}.</Nothing>;
-  return message.state === "waiting" ? <SendNow of={message} who={who} set={set} /> : <Orders which={{ id: message.id }} who={who} after={again} />;
+  return message.state === "waiting" ? <SendNow of={message} who={who} set={set} /> : <Orders which={{ id: message.id }} who={who} came={came} after={again} />;
 }
 
 function One({ id }: { id: string }) {
   const who = session.value as Session;
+  const came = useSignal<Came | null>(null);
   const { loaded, set, again } = useLive(() => get<Message>(`/v1/outbox/${encodeURIComponent(id)}`), 3_000, [id]);
   const { value: message, problem } = loaded.value;
   if (message === null) {
@@ -185,7 +190,10 @@ function One({ id }: { id: string }) {
         {message.reference === "" ? null : <><dt>receiver's reference</dt><dd>{message.reference}</dd></>}
         <dt>message</dt><dd>{message.id}</dd>
       </dl>
-      <Section title="What you can do"><Actions of={message} who={who} set={set} again={again} /></Section>
+      <Section title="What you can do">
+        <CameOf of={came} />
+        <Actions of={message} who={who} came={came} set={set} again={again} />
+      </Section>
       <Section title="What happened">
         <ol class="timeline">
           <li><Moment at={message.created_at} /> <span>Written, in the transaction of its record's work</span></li>

@@ -61,9 +61,19 @@ function ofOrder(what: What, fields: Fields): Record<string, unknown> {
 }
 
 /** What an order came to; text for the operator, and where to look. */
-interface Came {
+export interface Came {
   text: string;
   to?: string;
+}
+
+/** It stands outside of the form, which goes when the order is done. */
+export function CameOf({ of: came }: { of: Signal<Came | null> }) {
+  const shown = came.value;
+  return (
+    <p role="status" class="said">
+      {shown?.text ?? ""}{shown?.to === undefined ? null : <> <a href={shown.to}>See it</a></>}
+    </p>
+  );
 }
 
 async function orderOne(what: What, id: string, fields: Fields): Promise<Came> {
@@ -102,11 +112,10 @@ function RedriveFields({ of: fields, isOne, number }: { of: Fields; isOne: boole
 }
 
 /** An order about dead letters: first what it would do with each, then the order itself. */
-export function DeadLettersOrder(props: { what: What; which: Which; who: Session; after: () => void; leave: () => void }) {
+export function DeadLettersOrder(props: { what: What; which: Which; who: Session; came: Signal<Came | null>; after: () => void; leave: () => void }) {
   const { what, which } = props;
   const fields: Fields = { reason: useSignal(""), rate: useSignal("10"), isNothingThere: useSignal(false) };
   const looked = useSignal<{ ordered: Ordered; isNothingThere: boolean } | null>(null);
-  const came = useSignal<Came | null>(null);
   const { sending, problem, send } = useOrder();
   const dryRun = async (event: Event): Promise<void> => {
     event.preventDefault();
@@ -124,17 +133,11 @@ export function DeadLettersOrder(props: { what: What; which: Which; who: Session
       if (problem.value?.count !== undefined) looked.value = null;
       return;
     }
-    came.value = done;
+    props.came.value = done;
     props.after();
+    props.leave();
   };
   const isTooMany = which.id === undefined && number >= listed_max;
-  if (came.value !== null) {
-    return (
-      <p role="status" class="said">
-        {came.value.text} {came.value.to === undefined ? null : <a href={came.value.to}>See it</a>} <button type="button" onClick={props.leave}>Close</button>
-      </p>
-    );
-  }
   return (
     <form class="decide" aria-label={titles[what]} onSubmit={(event) => void dryRun(event)}>
       <p class="causes">{titles[what]}: {named(which)}. {causes[what]}</p>

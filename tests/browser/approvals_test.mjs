@@ -1,0 +1,121 @@
+// Orders that wait for another person, and tokens.
+import assert from "node:assert/strict";
+import { after, before, test } from "node:test";
+
+import { World, accessible, fits, missing } from "./support.mjs";
+
+const skip = missing();
+let world;
+before(async () => {
+  if (skip) return;
+  world = await World.begin(process.env.IDEM_BROWSER_STORE, { more: "approvals: { resolve: 2 }\n" });
+  await world.charge("lost-1", "drop-after");
+  await world.charge("lost-2", "drop-after");
+});
+after(() => world?.end());
+
+const at = (page, place) => page.goto(`${world.admin}/#/${place}`);
+
+/** A second operator: made on the page, as an operator would. */
+async function second(page, name, role) {
+  await at(page, "tokens");
+  await page.getByLabel("Name", { exact: true }).fill(name);
+  await page.getByLabel("Role").selectOption(role);
+  await page.getByRole("button", { name: "Make the token" }).click();
+  await page.getByText("Nobody can read it again").waitFor();
+  return (await page.locator(".trouble pre").textContent()).trim();
+}
+
+/** An order about this record that waits. */
+async function order(page, ref) {
+  await at(page, `operation/${ref}`);
+  await page.getByRole("button", { name: "It was done" }).click();
+  await page.getByLabel("What you saw").fill("charge ch_7 in the books");
+  await page.getByLabel("Reason").fill("seen by hand");
+  await page.getByLabel("Status").fill("201");
+  await page.getByLabel("Body", { exact: true }).fill('{"id":"ch_7"}');
+  await page.getByRole("button", { name: "Complete it" }).click();
+  await page.getByRole("status").getByText("Nothing is done yet. Another operator must approve it").waitFor();
+}
+
+async function logInWith(token) {
+  const page = await world.open();
+  await page.goto(`${world.admin}/`);
+  await page.getByLabel("Token").fill(token);
+  await page.getByRole("button", { name: "Log in" }).click();
+  await page.getByRole("heading", { name: "Overview" }).waitFor();
+  page.errors.length = 0;
+  return page;
+}
+
+test("a token is made, used, and revoked at once", { skip }, async () => {
+  const page = await world.logIn("operator");
+  const token = await second(page, "temp", "viewer");
+  assert.match(token, /^idem_[0-9a-f]{64}$/);
+  await accessible(page);
+  const holder = await logInWith(token);
+  await holder.locator(".who").getByText("temp (viewer)").waitFor();
+  await at(holder, "tokens");
+  await holder.getByText("Tokens need the role operator").waitFor();
+  await page.getByRole("button", { name: "Revoke the token of temp" }).click();
+  await page.getByLabel("Reason").fill("it was for a test");
+  await page.getByRole("button", { name: "Revoke it" }).click();
+  await page.getByRole("status").getByText("The token of temp is revoked").waitFor();
+  assert.equal(await page.getByRole("table", { name: "Tokens" }).getByRole("row").filter({ hasText: "temp" }).count(), 0);
+  const answer = await fetch(`${world.admin}/v1/status`, { headers: { Authorization: `Bearer ${token}` } });
+  assert.equal(answer.status, 401);
+  await holder.reload();
+  await holder.getByLabel("Token").waitFor();
+  assert.deepEqual(page.errors, []);
+});
+
+test("an order of one person is approved by another, and rejected by a third look", { skip }, async () => {
+  const [first, other] = (await world.read("/v1/keys?state=unknown")).keys;
+  const ada = await world.logIn("operator");
+  const grace = await logInWith(await second(ada, "grace", "operator"));
+  await order(ada, first.ref);
+  await order(ada, other.ref);
+  await at(ada, "approvals");
+  await ada.getByRole("row").nth(2).waitFor();
+  await ada.getByRole("row").nth(1).getByRole("link").click();
+  await ada.getByText("You have approved it already").waitFor();
+  await ada.getByText('{"id":"ch_7"}').waitFor();
+  await ada.getByLabel("Reason").fill("me again");
+  await ada.getByRole("button", { name: "Approve" }).click();
+  await ada.getByRole("alert").waitFor();
+  assert.equal((await world.read("/v1/keys?state=unknown")).keys.length, 2, "a name counts once");
+  await at(grace, `approvals/${new URL(ada.url()).hash.split("/").at(-1)}`);
+  await grace.getByText("charge ch_7 in the books").waitFor();
+  await grace.getByText("1 of 2").waitFor();
+  await accessible(grace);
+  await fits(grace);
+  await grace.getByLabel("Reason").fill("I saw it, too");
+  await grace.getByRole("button", { name: "Approve" }).click();
+  await grace.getByRole("status").getByText("It was carried out").waitFor();
+  assert.equal((await world.read("/v1/keys?state=completed")).keys.length, 1);
+  await at(grace, "approvals");
+  await grace.getByRole("row").filter({ hasText: "waiting" }).getByRole("link").click();
+  await grace.getByLabel("Reason").fill("the books say otherwise");
+  await grace.getByRole("button", { name: "Reject" }).click();
+  await grace.getByRole("status").getByText("Rejected: nothing is done").waitFor();
+  assert.equal((await world.read("/v1/keys?state=unknown")).keys.length, 1);
+  assert.deepEqual(grace.errors, []);
+  const viewer = await world.logIn("viewer");
+  await at(viewer, "approvals");
+  await viewer.getByText("Approvals need the role support").waitFor();
+});
+
+test("no rule of axe is broken, and nothing is wider than the window", { skip }, async () => {
+  for (const theme of ["light", "dark"]) {
+    const page = await world.logIn("operator", { theme, width: 360 });
+    for (const [place, heading] of [["approvals", "Approvals"], ["tokens", "Tokens"]]) {
+      await at(page, place);
+      await page.getByRole("heading", { name: heading, level: 1 }).waitFor();
+      await page.waitForFunction(() => document.querySelector(".loading") === null);
+      await accessible(page);
+      await fits(page);
+    }
+    assert.deepEqual(page.errors, []);
+    await page.context().close();
+  }
+});
