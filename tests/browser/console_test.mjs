@@ -56,7 +56,7 @@ test("the overview says what needs a human and leads there", { skip }, async () 
   await need.getByText("the oldest unknown record").waitFor();
   await need.getByRole("link", { name: "Look at the unknown records" }).click();
   await page.getByRole("heading", { name: "Unknown", exact: true }).waitFor();
-  assert.equal(await page.title(), "Unknown · Idem");
+  await page.waitForFunction(() => document.title === "Unknown · Idem");
   await page.getByText((await unknown()).slice(0, 8)).first().waitFor();
   assert.deepEqual(page.errors, []);
 });

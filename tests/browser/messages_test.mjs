@@ -5,8 +5,7 @@ import { after, before, test } from "node:test";
 
 import { World, accessible, fits, missing } from "./support.mjs";
 
-const isServer = process.env.IDEM_BROWSER_STORE === "postgres";
-const skip = missing() || (isServer ? false : "the SQL face is PostgreSQL's");
+const skip = missing();
 let world;
 
 /** A destination that refuses everything for good until it is mended, and then counts what arrives. */
