@@ -143,7 +143,7 @@ std::size_t bytes_of(const JobOrder& order) {
 Read<JobOrder> read_job_order(const Value& order, JobOrder made) {
   switch (made.what) {
     case JobWhat::resolve: {
-      const auto known = has_only(order, {"as", "evidence", "reason", "response"});
+      const auto known = has_only(order, {"as", "evidence", "reason", "response", "observed_at"});
       if (!known) return std::unexpected(known.error());
       auto verb = read_resolve(order);
       if (!verb) return wrong("/order", verb.error());
@@ -203,6 +203,9 @@ std::expected<JobRequest, std::string> parse_job(std::string_view body, StoreTim
   auto read = read_job_order(*order, std::move(request->order));
   if (!read) return std::unexpected(read.error());
   request->order = std::move(*read);
+  const auto observed_at = read_observed_at(*order);
+  if (!observed_at) return wrong("/order", observed_at.error());
+  request->observed_at = *observed_at;
   const auto expected = read_whole(*object, "expected", limits::job_records_max);
   if (!expected) return std::unexpected(expected.error());
   request->expected = *expected;

@@ -25,6 +25,8 @@ struct JobRequest {
   JobSearch search{};
   JobOrder order{};            ///< Of a preview: only `what` and `match`.
   std::uint64_t expected = 0;  ///< The number of records that the operator has seen.
+  /// When the operator looked whether they ran; none: when the order was given.
+  std::optional<StoreTime> observed_at{};
 };
 
 /// `{"what","match"}`. Ages count back from `now`. Every error names the place and says what to

@@ -2,10 +2,12 @@
 
 #include "admin/deciding.hpp"
 #include "admin/jobs_json.hpp"
+#include "admin/orders.hpp"
 #include "admin/paging.hpp"
 #include "admin/replies.hpp"
 #include "core/bytes/digests.hpp"
 #include "core/naming/record_handle.hpp"
+#include "core/record/store_clock.hpp"
 
 #include <idem/job_limits.hpp>
 #include <idem/limits.hpp>
@@ -257,6 +259,11 @@ Task<WireAnswer> JobsApi::make(const OrderBody& received) {
   if (received.approved) now = received.approved->given_at;
   auto request = parse_job(received.body, *now, parts_.parse_duration);
   if (!request) co_return invalid(request.error());
+  // Of an approved order this was looked at when it was given.
+  if (request->observed_at && !received.approved) {
+    const auto why_not = why_incomparable(*request->observed_at, *now, wall_time());
+    if (why_not) co_return invalid("/order" + *why_not);
+  }
   auto counting = journals_.open_jobs();
   const auto open = co_await counting;
   if (!open) co_return store_trouble(open.error());
@@ -314,11 +321,12 @@ Task<WireAnswer> JobsApi::begin(JobRequest request, const OrderBody& received, S
 Task<WireAnswer> JobsApi::begin_with(JobRequest request, const OrderBody& received, StoreTime now,
                                      Matched matched) {
   const AuditEntry& signer = received.signer;
+  const StoreTime looked_at = request.observed_at.value_or(now);
   JobDefinition definition{.id = received.approved ? received.approved->id : new_job_id(now),
                            .by = {signer.who, signer.role, signer.login, signer.peer},
                            .order = std::move(request.order),
                            .count = matched.targets.size(),
-                           .observed_at = now,
+                           .observed_at = looked_at,
                            .grace = parts_.evidence_grace};
   const std::string id = definition.id;
   const std::string reason = definition.order.reason;

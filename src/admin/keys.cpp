@@ -29,21 +29,6 @@ WireAnswer no_such_key() {
   return to_answer({.code = ProblemCode::not_found, .detail = "No record has this ref."});
 }
 
-/// An operator's moment comes from a wall clock, and the store's clock may be far from it
-/// (protocol.md §15). The difference of today says nothing about that of then, so nothing is
-/// converted.
-std::optional<std::string> why_incomparable(StoreTime observed_at, StoreTime now, StoreTime wall) {
-  const Millis apart = std::chrono::abs(wall - now);
-  if (apart > limits::store_clock_apart_max) {
-    return "/observed_at: the store's clock and this machine's are " +
-           std::to_string(std::chrono::ceil<std::chrono::seconds>(apart).count()) +
-           " seconds apart, so it cannot be compared; look again and leave it out";
-  }
-  if (observed_at > now)
-    return "/observed_at: lies in the future; the store's time is " + to_rfc3339(now);
-  return std::nullopt;
-}
-
 /// What came of an order, for the audit.
 std::string came_of(const StoreResult& result) {
   if (!result) return error_text(result.error());

@@ -35,15 +35,6 @@ Read<Fence> read_fence(const Value& object) {
                "must be a whole number above 0: the fence of the attempt that you decide about");
 }
 
-Read<std::optional<StoreTime>> read_observed_at(const Value& object) {
-  const auto* value = object.find("observed_at");
-  if (value == nullptr) return std::nullopt;
-  const auto* text = std::get_if<std::string>(&value->is);
-  const auto moment = text != nullptr ? parse_rfc3339(*text) : std::nullopt;
-  if (!moment) return wrong("/observed_at", "must be an RFC 3339 time");
-  return moment;
-}
-
 /// One `["name","value"]`; the same fields are allowed as in an answer of the upstream.
 Read<Field> read_field(const Value& value, const std::string& where) {
   const auto* pair = std::get_if<json::Array>(&value.is);
@@ -121,6 +112,27 @@ Read<std::optional<StoredResponse>> read_response(const Value& object) {
 }
 
 }  // namespace
+
+std::expected<std::optional<StoreTime>, std::string> read_observed_at(const Value& object) {
+  const auto* value = object.find("observed_at");
+  if (value == nullptr) return std::nullopt;
+  const auto* text = std::get_if<std::string>(&value->is);
+  const auto moment = text != nullptr ? parse_rfc3339(*text) : std::nullopt;
+  if (!moment) return wrong("/observed_at", "must be an RFC 3339 time");
+  return moment;
+}
+
+std::optional<std::string> why_incomparable(StoreTime observed_at, StoreTime now, StoreTime wall) {
+  const Millis apart = std::chrono::abs(wall - now);
+  if (apart > limits::store_clock_apart_max) {
+    return "/observed_at: the store's clock and this machine's are " +
+           std::to_string(std::chrono::ceil<std::chrono::seconds>(apart).count()) +
+           " seconds apart, so it cannot be compared; look again and leave it out";
+  }
+  if (observed_at > now)
+    return "/observed_at: lies in the future; the store's time is " + to_rfc3339(now);
+  return std::nullopt;
+}
 
 std::expected<Resolve, std::string> read_resolve(const Value& object) {
   const auto as = read_as(object);

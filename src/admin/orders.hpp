@@ -32,6 +32,13 @@ struct ResolveOrder {
 };
 std::expected<ResolveOrder, std::string> parse_resolve(std::string_view body);
 
+/// The member `observed_at`; none: it is missing.
+std::expected<std::optional<StoreTime>, std::string> read_observed_at(const json::Value& object);
+/// An operator's moment comes from a wall clock, and the store's clock may be far from it
+/// (protocol.md §15). The difference of today says nothing about that of then, so nothing is
+/// converted. Why it cannot be compared; none: it can be.
+std::optional<std::string> why_incomparable(StoreTime observed_at, StoreTime now, StoreTime wall);
+
 /// The members `as`, `evidence`, `reason` and `response`: an order that names no record.
 std::expected<Resolve, std::string> read_resolve(const json::Value& object);
 

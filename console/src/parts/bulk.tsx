@@ -200,8 +200,8 @@ function Look(props: { of: Counted; from: Signal<string | null>; problem: Signal
         </p>
       ) : null}
       <p class="note">
-        Look at all of them, and then send this at once: the store dates your look by the moment at which you send it.
-        It refuses a record whose lease, and evidence_grace behind it (60 s by default), had not ended by then.
+        The store dates your look by the moment of that press. It refuses a record whose lease, and evidence_grace
+        behind it (60 s by default), had not ended by then.
       </p>
     </>
   );
@@ -227,7 +227,8 @@ function Form(props: FormProps) {
   const order = async (event: Event): Promise<void> => {
     event.preventDefault();
     if (!isReady) return;
-    const decision = { evidence: evidence.value, reason: reason.value, ...asOf(kind, answer) };
+    const looked = kind === "none_done" && looking.value !== null ? { observed_at: looking.value } : {};
+    const decision = { evidence: evidence.value, reason: reason.value, ...asOf(kind, answer), ...looked };
     const body = { what: "keys.resolve", match: counted.match, order: decision, expected: number, rate: each };
     const made = await send(async () => madeOf(await post<Partial<Job & Approval>>("/v1/jobs", body), number));
     if (made !== null) return props.done(made);

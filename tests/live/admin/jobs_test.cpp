@@ -285,6 +285,25 @@ TEST_F(JobsOfOthers, S19_a_process_with_a_shorter_grace_does_not_decide_earlier)
   }
 }
 
+TEST_F(JobsOfOthers, S19_an_absence_counts_from_when_the_operator_looked) {
+  constexpr int count = 3;
+  make_unknown(gateway_->address(), "k", count);
+  restart_with("0s");
+  const std::string early = read("/v1/keys?limit=1")["now"].string;
+  clock_.pass(60);
+  const auto order = [](const std::string& observed_at) {
+    return R"({"what":"keys.resolve","match":{"state":"unknown"},"expected":3,"rate":1000,"order":)"
+           R"({"as":"failed_retryable","evidence":"e","reason":"r","observed_at":")" +
+           observed_at + "\"}}";
+  };
+  const Json refused = wait(begin(order(early)));
+  EXPECT_EQ(refused["refused"].integer, count) << "the attempts could still send";
+  EXPECT_EQ(post("/v1/jobs", order("2099-01-01T00:00:00Z")).status, 400);
+  EXPECT_EQ(post("/v1/jobs", order("yesterday")).status, 400);
+  const Json done = wait(begin(order(read("/v1/keys?limit=1")["now"].string)));
+  EXPECT_EQ(done["done"].integer, count);
+}
+
 class DamagedJobs : public Jobs {
  protected:
   /// Runs it on the file of the store, which nobody has open.
