@@ -1,5 +1,6 @@
 // Makes the pictures of docs/images/: four bad nights, as the overview shows them. Run by hand, as the tests are:
 //   IDEM_BIN_DIR=... IDEM_BUILD_DIR=... IDEM_BROWSER_MODULES=... node tests/browser/pictures.mjs [NAME...]
+import http from "node:http";
 import path from "node:path";
 import { fileURLToPath } from "node:url";
 
@@ -62,3 +63,26 @@ await picture("misuse", "sqlite", async (world) => {
   await traffic(world, 60, misuse);
   return { rest: traffic(world, 12, misuse) };
 });
+
+/** A destination that refuses everything for good. */
+const inbox = http.createServer((request, response) => {
+  request.resume();
+  request.on("end", () => response.writeHead(410).end());
+});
+await new Promise((resolve) => inbox.listen(0, "127.0.0.1", resolve));
+await picture("dead-letters", "postgres", async (world) => {
+  // A service that uses the SQL face, before the same store.
+  const write = (number) => world.sql(`DO $$ DECLARE r record; BEGIN FOR i IN 1..7 LOOP
+    SELECT operation, fence, attempt INTO r FROM idem.reserve('acme', 'pay', 'receipt-${number}-' || i, 'bytes');
+    PERFORM idem.enqueue(r.operation, r.fence, r.attempt, 'receipts', 'paid', '{}');
+    PERFORM idem.complete(r.operation, r.fence, r.attempt, 201);
+  END LOOP; END $$`);
+  let written = 0;
+  const also = async (number) => {
+    if (number % 40 === 39) await write((written += 1));
+  };
+  await traffic(world, 60, also);
+  return { rest: traffic(world, 12, also) };
+}, { more: `destinations: [{ name: receipts, url: "http://127.0.0.1:${inbox.address().port}/in", deduplicates: 1h }]\n` });
+inbox.closeAllConnections();
+inbox.close();

@@ -33,8 +33,10 @@ const uri = (database) => {
 const sql = (...statements) => run("psql", ["-q", "-d", uri("postgres"), ...statements.flatMap((one) => ["-c", one])]);
 
 /** A database of the run's PostgreSQL with Idem's tables. */
+let databases = 0;
 async function newDatabase() {
-  const name = `b${process.pid}`;
+  databases += 1;
+  const name = `b${process.pid}_${databases}`;
   await sql(`CREATE DATABASE ${name}`);
   await run(path.join(bin, "idem"), ["migrate", "--store", uri(name)]);
   return uri(name);
@@ -201,7 +203,7 @@ ${more}`);
 
   /** A store that is a server lets nobody in and throws all out; the same call lets them in again. */
   async letIn(isOpen) {
-    const name = `b${process.pid}`;
+    const name = /^postgresql:\/\/\/(\w+)/.exec(this.store)[1];
     await sql(`ALTER DATABASE ${name} ALLOW_CONNECTIONS ${isOpen}`, `SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = '${name}'`);
   }
   /** In the database of a world on PostgreSQL. */

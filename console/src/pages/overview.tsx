@@ -71,7 +71,7 @@ const known: Record<string, Known> = {
   provider_down: { severity: "service", todo: "Its unknown outcomes wait until it answers. Look at the provider's status page.", go: services },
   dead_letters: {
     severity: "service",
-    todo: "The destination refused them, and nothing sends them again by itself. Mend the destination, then redrive them.",
+    todo: "The destination refused these messages or failed too often. It does not know what they say, and nothing sends them again by itself. Mend the destination, then send them again.",
     go: [address(["messages"], { state: "dead" }), "Show the dead letters"],
   },
   outbox_behind: { severity: "service", todo: "See why the destination accepts none.", go: [address(["messages"]), "Show the messages"] },
