@@ -125,7 +125,7 @@ function Offline() {
   if (lost === null) return null;
   return (
     <p class="offline" role="status">
-      The gateway has not answered for {span((now.value - lost.since) / 1000)}: what you see is old. The page tries again.
+      The gateway has not answered<span aria-hidden="true"> for {span((now.value - lost.since) / 1000)}</span>: what you see is old. The page tries again.
     </p>
   );
 }
@@ -221,7 +221,7 @@ export function App() {
         <OtherLogin />
         <LoginSaid />
         <h1 tabIndex={-1}>{shown.name}</h1>
-        <Show />
+        <Show key={`${who.login} ${who.name} ${who.role}`} />
       </main>
       <footer>
         <button type="button" class="plain" onClick={() => {

@@ -14,9 +14,8 @@ inline constexpr std::size_t search_pointers_max = 8;
 inline constexpr std::size_t search_pointer_bytes_max = 256;
 // An order's number, a provider's id or a trace's id; a longer value is a text, and nobody's name.
 inline constexpr std::size_t search_value_bytes_max = 256;
-// Larger bodies lie in files while they are served, and to look for values in one on a loop would
-// delay others: 64 KiB take about 100 microseconds.
-inline constexpr std::size_t search_body_bytes_max = 64UL * 1024;
+// To look for values in a larger body on a loop would delay others: this takes a millisecond.
+inline constexpr std::size_t search_body_bytes_max = 16UL * 1024;
 // Records that are found by one value on one day. A value that more of them have distinguishes
 // none: a search says that there are more.
 inline constexpr std::size_t search_lines_max = 100;

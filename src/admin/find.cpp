@@ -90,6 +90,10 @@ class Search {
     StoreCall call = ReadLines{journal, 0, limits::search_lines_max + 1};
     auto asking = ask_store(loop_, store_, call);
     const auto result = co_await asking;
+    if (!result && result.error().code == StoreError::Code::damaged) {
+      ++found_.searched.unreadable;
+      co_return Done();
+    }
     if (!result) co_return std::unexpected(result.error());
     const auto& reply = std::get<ReadLines::Reply>(*result);
     found_.searched.has_more = found_.searched.has_more || reply.last > limits::search_lines_max;

@@ -181,6 +181,10 @@ Task<WireAnswer> KeysApi::find_by_value(const KeysQuery& query, Census census) {
     }
     StoreCall find = Find{id};
     auto looked = co_await ask(find);
+    if (!looked && looked.error().code == StoreError::Code::damaged) {
+      ++found->searched.unreadable;
+      continue;
+    }
     if (!looked) co_return store_trouble(looked.error());
     auto& record = std::get<std::optional<Record>>(*looked);
     if (!record || !is_listed(query.list, *record) || !is_shown(*record, query)) continue;

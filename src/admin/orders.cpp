@@ -119,6 +119,7 @@ std::expected<std::optional<StoreTime>, std::string> read_observed_at(const Valu
   const auto* text = std::get_if<std::string>(&value->is);
   const auto moment = text != nullptr ? parse_rfc3339(*text) : std::nullopt;
   if (!moment) return wrong("/observed_at", "must be an RFC 3339 time");
+  if (*moment < StoreTime{}) return wrong("/observed_at", "must not lie before 1970");
   return moment;
 }
 

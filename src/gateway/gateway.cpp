@@ -184,7 +184,7 @@ class GatewayService final : public Gateway {
       co_return;
     }
     if (way.kind == WayIn::Kind::keyed) {
-      co_await serve_with_key(client, *settings, route);
+      co_await serve_with_key(client, settings, route);
     } else {
       co_await pass(client, settings, route, way.kind == WayIn::Kind::shadow);
     }
@@ -228,8 +228,9 @@ class GatewayService final : public Gateway {
     co_await refuse(client, problem);
   }
 
-  Task<void> serve_with_key(http::ServerStream& client, const GatewaySettings& settings,
+  Task<void> serve_with_key(http::ServerStream& client, const SharedSettings& shared_settings,
                             const Route& route) {
+    const GatewaySettings& settings = *shared_settings;
     Observation seen(observer_);
     const auto& head = client.head();
     seen.trace(head, route, Observation::Origin::client);
@@ -271,12 +272,13 @@ class GatewayService final : public Gateway {
       co_await client.answer(*answer);
       co_return;
     }
-    co_await admit_and_serve(client, settings, route, seen, authority, replay_name);
+    co_await admit_and_serve(client, shared_settings, route, seen, authority, replay_name);
   }
 
-  Task<void> admit_and_serve(http::ServerStream& client, const GatewaySettings& settings,
+  Task<void> admit_and_serve(http::ServerStream& client, const SharedSettings& shared_settings,
                              const Route& route, Observation& seen, Authority& authority,
                              std::optional<ReplayCache::Name> replay_name) {
+    const GatewaySettings& settings = *shared_settings;
     const auto& head = client.head();
     JudgedKey judged = judge_key(head, settings, route, wall_time());
     auto& key = judged.key;
@@ -319,6 +321,7 @@ class GatewayService final : public Gateway {
                          replay_name,
                          &replays_,
                          std::move(new_key_rejection)};
+    request.settings = shared_settings;
     co_await serve_keyed(client, pool_, shared_, settings, route, request);
   }
 

@@ -282,12 +282,13 @@ void Observation::log(LogLevel level, std::string_view event, Fields... fields) 
 
 void Observation::note_retry(const RecordId& id, const Route& route, int status) {
   const std::string client = client_ == nullptr ? std::string() : client_name(*client_, *source_);
-  observer_->retries().note({.id = id,
-                             .outcome = *retried_as_,
-                             .status = status,
-                             .scope = retried_in_,
-                             .route = route.label(),
-                             .client = client});
+  const auto number = observer_->retries().note({.id = id,
+                                                 .outcome = *retried_as_,
+                                                 .status = status,
+                                                 .scope = retried_in_,
+                                                 .route = route.label(),
+                                                 .client = client});
+  if (retried_as_ == Outcome::key_misuse) misuse_ = number;
 }
 
 void Observation::finished(const Ending& ending, const Route& route, int status) {

@@ -93,7 +93,8 @@ class Observation {
     client_ = &client;
     source_ = &source;
   }
-  bool is_misuse() const noexcept { return retried_as_ == metrics::Outcome::key_misuse; }
+  /// The number of a misuse among the retries; none: it is none, or is not finished().
+  std::optional<std::uint64_t> misuse() const noexcept { return misuse_; }
   using Phase = tracing::Phase;
   /// Begins the request's trace, where there is a tracer; the request that was stored has the
   /// traceparent of its accept.
@@ -164,8 +165,9 @@ class Observation {
   const http::ServerStream* client_ = nullptr;
   const ScopeSource* source_ = nullptr;
   std::optional<metrics::Outcome> retried_as_{};  ///< None: its key had no record.
-  std::string_view retried_in_;                   ///< The scope of a retry; outlives this.
-  std::string_view reserved_as_;                  ///< Static texts; empty: it did not happen.
+  std::optional<std::uint64_t> misuse_{};
+  std::string_view retried_in_;   ///< The scope of a retry; outlives this.
+  std::string_view reserved_as_;  ///< Static texts; empty: it did not happen.
   std::string_view settled_as_;
 };
 

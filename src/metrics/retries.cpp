@@ -12,12 +12,9 @@ Retry& Retries::Ring::next() {
   return oldest;
 }
 
-Retry* Retries::Ring::newest_of(const RecordId& id) {
-  Retry* newest = nullptr;
-  for (Retry& one : kept_) {
-    if (one.id == id && (newest == nullptr || newest->at <= one.at)) newest = &one;
-  }
-  return newest;
+Retry* Retries::Ring::numbered(std::uint64_t number) {
+  const auto found = std::ranges::find(kept_, number, &Retry::number);
+  return found == kept_.end() ? nullptr : &*found;
 }
 
 Retries::Stripe& Retries::mine() noexcept {
@@ -26,12 +23,13 @@ Retries::Stripe& Retries::mine() noexcept {
   return stripes_[number % stripes_.size()];
 }
 
-void Retries::note(const Seen& seen) {
+std::uint64_t Retries::note(const Seen& seen) {
   const auto now = std::chrono::system_clock::now();
   const bool is_harmless = seen.outcome == Outcome::replay || seen.outcome == Outcome::in_progress;
   Stripe& stripe = mine();
   const std::lock_guard lock(stripe.mutex);
   Retry& place = (is_harmless ? stripe.harmless : stripe.others).next();
+  place.number = ++stripe.noted;
   place.at = now;
   place.id = seen.id;
   place.outcome = seen.outcome;
@@ -41,14 +39,15 @@ void Retries::note(const Seen& seen) {
   place.client = seen.client;
   place.differences.clear();
   place.why.clear();
+  return place.number;
 }
 
-void Retries::differ(const RecordId& id, std::vector<Explanation::Difference> differences,
+void Retries::differ(std::uint64_t number, std::vector<Explanation::Difference> differences,
                      std::string why) {
   Stripe& stripe = mine();
   const std::lock_guard lock(stripe.mutex);
-  Retry* const found = stripe.others.newest_of(id);
-  if (found == nullptr || found->outcome != Outcome::key_misuse) return;
+  Retry* const found = stripe.others.numbered(number);
+  if (found == nullptr) return;
   found->differences = std::move(differences);
   found->why = std::move(why);
 }

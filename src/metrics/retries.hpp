@@ -16,6 +16,7 @@ namespace idem::metrics {
 
 /// A request whose key had a record already, and what it got.
 struct Retry {
+  std::uint64_t number = 0;  ///< Of one thread: 1, 2, 3 and so on.
   std::chrono::system_clock::time_point at{};
   RecordId id{};
   Outcome outcome = Outcome::replay;
@@ -42,9 +43,11 @@ class Retries {
     std::string_view route{};
     std::string_view client{};
   };
-  void note(const Seen& seen);
-  /// Of the newest misuse of this record.
-  void differ(const RecordId& id, std::vector<Explanation::Difference> differences,
+  /// Answers its number, for differ().
+  std::uint64_t note(const Seen& seen);
+  /// In which parts the misuse with this number differs; nothing where it is displaced by now. On
+  /// the thread that noted it.
+  void differ(std::uint64_t number, std::vector<Explanation::Difference> differences,
               std::string why);
 
   struct Which {
@@ -63,7 +66,7 @@ class Retries {
     void each(Use use) const {
       for (const Retry& one : kept_) use(one);
     }
-    Retry* newest_of(const RecordId& id);
+    Retry* numbered(std::uint64_t number);
 
    private:
     std::vector<Retry> kept_;
@@ -72,6 +75,7 @@ class Retries {
   // Threads that serve at the same time seldom have the same one.
   struct alignas(64) Stripe {
     mutable std::mutex mutex;
+    std::uint64_t noted = 0;
     Ring harmless;
     Ring others;
   };

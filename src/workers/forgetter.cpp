@@ -17,15 +17,16 @@ namespace idem::workers {
 namespace {
 
 template <class Verb>
-using Replies = std::expected<std::vector<typename Verb::Reply>, StoreError>;
+using Replies = std::expected<std::vector<std::optional<typename Verb::Reply>>, StoreError>;
 
-/// Asks a few at a time, which a store commits together, and waits for all. The first error counts.
+/// Asks a few at a time, which a store commits together, and waits for all. None: what the store
+/// has is damaged, which only this one is about. The first other error counts.
 template <class Verb>
 Replies<Verb> ask_all(Store& store, std::vector<Verb> verbs) {
   using Result = std::expected<typename Verb::Reply, StoreError>;
-  std::vector<typename Verb::Reply> replies;
-  for (std::size_t from = 0; from < verbs.size(); from += limits::search_forget_slice) {
-    const std::size_t to = std::min(from + limits::search_forget_slice, verbs.size());
+  std::vector<std::optional<typename Verb::Reply>> replies;
+  for (std::size_t from = 0; from < verbs.size(); from += limits::search_writes_max) {
+    const std::size_t to = std::min(from + limits::search_writes_max, verbs.size());
     std::vector<std::future<Result>> asked;
     for (std::size_t i = from; i < to; ++i) {
       auto promise = std::make_shared<std::promise<Result>>();
@@ -37,7 +38,9 @@ Replies<Verb> ask_all(Store& store, std::vector<Verb> verbs) {
     for (auto& one : asked) {
       Result result = one.get();
       if (result) {
-        replies.push_back(std::move(*result));
+        replies.emplace_back(std::move(*result));
+      } else if (result.error().code == StoreError::Code::damaged) {
+        replies.emplace_back(std::nullopt);
       } else if (!failure) {
         failure = std::move(result.error());
       }
@@ -75,8 +78,10 @@ std::expected<std::vector<Ended>, StoreError> read_all(Store& store,
   if (!read) return std::unexpected(read.error());
   std::vector<Ended> ended;
   for (std::size_t i = 0; i < names.size(); ++i) {
-    Ended& one = ended.emplace_back(Ended{names[i], (*read)[i].last});
-    for (const auto& line : (*read)[i].lines) {
+    // It stays, and nothing behind it waits for it.
+    if (!(*read)[i]) continue;
+    Ended& one = ended.emplace_back(Ended{names[i], (*read)[i]->last});
+    for (const auto& line : (*read)[i]->lines) {
       // What does not open says nothing about any record.
       const auto parsed = line.is_damaged ? std::nullopt : FindLine::parse(line.bytes);
       if (parsed) one.lines.push_back(*parsed);
@@ -123,8 +128,12 @@ std::expected<void, StoreError> move_what_stays(Store& store, const std::vector<
   const auto found = ask_all(store, std::move(verbs));
   if (!found) return std::unexpected(found.error());
   std::map<RecordId, std::string> days;
-  for (const auto& record : *found) {
-    if (record) days.emplace(record->id, day_of(*record, now));
+  std::size_t at = 0;
+  for (const auto& id : ids) {
+    const auto& record = (*found)[at++];
+    // Nobody knows until when a damaged one lies there.
+    if (!record) days.emplace(id, find_day(now + std::chrono::hours(24)));
+    if (record && *record) days.emplace(id, day_of(**record, now));
   }
   for (const auto& journal : ended) {
     const std::string digest = journal.name.substr(journal.name.rfind('/'));
@@ -143,12 +152,18 @@ std::expected<bool, StoreError> forget(Store& store, std::size_t most) {
   if (!clock) return std::unexpected(clock.error());
   // A store in which nothing was ever indexed has no notes.
   if (clock->last == 0) return false;
-  const auto listed = ask_and_wait(store, ListJournals{std::string(find_journals), {}, most});
-  if (!listed) return std::unexpected(listed.error());
-  const auto names = names_of(*listed, find_day(clock->now));
-  if (names.empty()) return false;
-  const auto ended = read_all(store, names);
-  if (!ended) return std::unexpected(ended.error());
+  std::vector<std::string> names;
+  std::expected<std::vector<Ended>, StoreError> ended;
+  // Behind those that cannot be read.
+  do {
+    const auto listed = ask_and_wait(
+        store, ListJournals{std::string(find_journals), names.empty() ? "" : names.back(), most});
+    if (!listed) return std::unexpected(listed.error());
+    names = names_of(*listed, find_day(clock->now));
+    if (names.empty()) return false;
+    ended = read_all(store, names);
+    if (!ended) return std::unexpected(ended.error());
+  } while (ended->empty());
   if (const auto moved = move_what_stays(store, *ended, clock->now); !moved) {
     return std::unexpected(moved.error());
   }

@@ -35,7 +35,9 @@ async function order(page, ref) {
   await page.getByLabel("Status").fill("201");
   await page.getByLabel("Body", { exact: true }).fill('{"id":"ch_7"}');
   await page.getByRole("button", { name: "Complete it" }).click();
-  await page.getByRole("status").getByText("Nothing is done yet. Another operator must approve it").waitFor();
+  const said = page.getByRole("status").filter({ hasText: "Nothing is done yet. Another operator must approve it" });
+  const link = await said.getByRole("link", { name: "see the order" }).getAttribute("href");
+  assert.match(link, /^#\/approvals\/[0-9a-f]{32}$/);
 }
 
 async function logInWith(token) {
@@ -84,16 +86,34 @@ test("an order of one person is approved by another, and rejected by a third loo
   await ada.getByRole("row").nth(1).getByRole("link").click();
   await ada.getByText("You have approved it already").waitFor();
   await ada.getByText('{"id":"ch_7"}').waitFor();
+  await ada.getByText("The record completes with the answer of the order").waitFor();
+  await ada.getByText(/^unknown, attempt \d+: ✓ the same$/).waitFor();
   await ada.getByLabel("Reason").fill("me again");
-  await ada.getByRole("button", { name: "Approve" }).click();
-  await ada.getByRole("alert").waitFor();
+  assert.ok(await ada.getByRole("button", { name: "Approve" }).isDisabled());
+  assert.ok(await ada.getByRole("button", { name: "Reject" }).isEnabled());
+  const id = new URL(ada.url()).hash.split("/").at(-1);
+  const repeated = await fetch(`${world.admin}/v1/approvals/${id}/approve`, {
+    method: "POST",
+    headers: { Authorization: `Bearer ${world.tokens.operator}`, "Content-Type": "application/json" },
+    body: '{"reason":"me again"}',
+  });
+  assert.equal(repeated.status, 409);
   assert.equal((await world.read("/v1/keys?state=unknown")).keys.length, 2, "a name counts once");
-  await at(grace, `approvals/${new URL(ada.url()).hash.split("/").at(-1)}`);
+  const support = await world.logIn("support");
+  await at(support, `approvals/${id}`);
+  await support.getByText("Approving and rejecting need the role operator; you have the role support").waitFor();
+  await at(grace, `approvals/${id}`);
+  await grace.getByText("Your approval is the last one").waitFor();
   await grace.getByText("charge ch_7 in the books").waitFor();
   await grace.getByText("1 of 2").waitFor();
   await accessible(grace);
   await fits(grace);
   await grace.getByLabel("Reason").fill("I saw it, too");
+  // What comes from something in between says nothing about the order.
+  await grace.route("**/approve", (route) => route.fulfill({ status: 200, body: "{}" }), { times: 1 });
+  await grace.getByRole("button", { name: "Approve" }).click();
+  await grace.getByRole("alert").getByText("It is not known whether your order was carried out").waitFor();
+  assert.equal(await grace.getByLabel("Reason").inputValue(), "I saw it, too");
   await grace.getByRole("button", { name: "Approve" }).click();
   await grace.getByRole("status").getByText("It was carried out").waitFor();
   assert.equal((await world.read("/v1/keys?state=completed")).keys.length, 1);
@@ -115,9 +135,11 @@ test("an order of one person is approved by another, and rejected by a third loo
 });
 
 test("no rule of axe is broken, and nothing is wider than the window", { skip }, async () => {
+  const { approvals } = await world.read("/v1/approvals");
+  const one = `approvals/${approvals[0].approval}`;
   for (const theme of ["light", "dark"]) {
     const page = await world.logIn("operator", { theme, width: 360 });
-    for (const [place, heading] of [["approvals", "Approvals"], ["tokens", "Tokens"]]) {
+    for (const [place, heading] of [["approvals", "Approvals"], [one, "Approvals"], ["tokens", "Tokens"]]) {
       await at(page, place);
       await page.getByRole("heading", { name: heading, level: 1 }).waitFor();
       await page.waitForFunction(() => document.querySelector(".loading") === null);
@@ -127,4 +149,32 @@ test("no rule of axe is broken, and nothing is wider than the window", { skip },
     assert.deepEqual(page.errors, []);
     await page.context().close();
   }
+});
+
+test("whether a token was made is not known behind a lost answer, and the page says what to do", { skip }, async () => {
+  const page = await world.logIn("operator");
+  await at(page, "tokens");
+  await page.getByLabel("Name", { exact: true }).fill("nobody");
+  await page.route("**/v1/tokens", (route) => route.fulfill({ status: 502, body: "<p>No" }), { times: 1 });
+  await page.getByRole("button", { name: "Make the token" }).click();
+  await page.getByText("the token was made, and nobody can read it: revoke it").waitFor();
+  assert.equal(await page.getByLabel("Name", { exact: true }).inputValue(), "nobody");
+  assert.equal(await page.getByRole("button", { name: "Copy the token" }).count(), 0);
+});
+
+test("a store without messages shows what is normal", { skip }, async () => {
+  const page = await world.logIn("operator");
+  await at(page, "messages");
+  await page.getByText("No message waits, no letter is dead").waitFor();
+  await page.getByText("No message waits. That is normal").waitFor();
+  await page.getByRole("link", { name: "dead letters" }).click();
+  await page.getByText("There is no dead letter. That is normal.").waitFor();
+  await page.getByRole("button", { name: "Send again…" }).click();
+  await page.getByLabel("Reason").fill("to see");
+  await page.getByRole("button", { name: "See what it would do" }).click();
+  await page.getByText("No dead letter matches.").waitFor();
+  assert.equal(await page.getByRole("button", { name: /^Send again: / }).count(), 0);
+  await accessible(page);
+  await fits(page);
+  assert.deepEqual(page.errors, []);
 });

@@ -84,6 +84,7 @@ test("a client that misuses keys is named, with what differs", { skip }, async (
   await need.getByRole("link").click();
   await page.getByRole("heading", { name: "Retries" }).waitFor();
   const sender = page.getByRole("table", { name: "Clients" }).getByRole("row").nth(1);
+  await sender.getByText("127.0.0.1").waitFor();
   assert.deepEqual((await sender.getByRole("cell").allTextContents()).slice(0, 3), ["6", "acme", "127.0.0.1"]);
   await page.getByRole("cell").getByRole("link").first().click();
   await page.getByRole("region", { name: "What happened" }).getByText("Retry from 127.0.0.1: misuse: another request under the key, refused (status 422)").first().waitFor();

@@ -55,10 +55,12 @@ async function serveFrom(page, folder) {
     const { href, pathname } = new URL(route.request().url());
     const file = pathname === "/" ? "index.html" : pathname;
     // The program's fields: its policy counts for these files, too.
-    const headers = (await route.fetch({ url: new URL("/", href).href })).headers();
+    const answer = await route.fetch({ url: new URL("/", href).href }).catch(() => null);
+    if (answer === null) return route.abort().catch(() => {}); // The gateway is away.
+    const headers = answer.headers();
     delete headers["content-encoding"];
     headers["content-type"] = types[file.split(".").pop()];
-    await route.fulfill({ status: 200, headers, body: fs.readFileSync(path.join(folder, file)) });
+    return route.fulfill({ status: 200, headers, body: fs.readFileSync(path.join(folder, file)) });
   });
 }
 

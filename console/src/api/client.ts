@@ -28,7 +28,7 @@ export const inDoubt: Problem = {
   title: "The gateway did not answer",
   status: 0,
   detail:
-    "It is not known whether your order was carried out. Wait until the page shows the record again, and read its state, before you decide again.",
+    "It is not known whether your order was carried out. Look at the state of what it is about before you order again.",
 };
 
 /** Throws where the text is no JSON object: no answer of the admin API is anything else. */
@@ -46,6 +46,11 @@ function problemOf(status: number, text: string): Problem {
     // Something between the browser and the gateway answered.
   }
   return { code: "unreadable", title: `HTTP ${status}, not from the gateway`, status };
+}
+
+/** Sent by POST, and an order all the same it is not. */
+function isQuestion(path: string, body: unknown): boolean {
+  return path === "/v1/explain" || path === "/v1/jobs/preview" || (body as { dry_run?: boolean } | undefined)?.dry_run === true;
 }
 
 async function ask<T>(method: string, path: string, body?: unknown): Promise<T> {
@@ -78,12 +83,18 @@ async function ask<T>(method: string, path: string, body?: unknown): Promise<T> 
   } catch (error) {
     const why = error instanceof Error ? error.message : String(error);
     offline.value = { since: offline.peek()?.since ?? Date.now(), why };
-    throw new ApiError(method === "GET" ? { ...inDoubt, code: "offline", detail: "It does not answer now." } : inDoubt);
+    if (method === "GET") throw new ApiError({ ...inDoubt, code: "offline", detail: "It does not answer now." });
+    throw new ApiError(isQuestion(path, body) ? { ...inDoubt, detail: "Nothing was ordered: ask again." } : inDoubt);
   }
   offline.value = null;
   if (answer.ok) return read as T;
   const problem = problemOf(answer.status, text);
-  const orders = method !== "GET" && !path.startsWith("/v1/session");
+  const orders = method !== "GET" && !path.startsWith("/v1/session") && !isQuestion(path, body);
+  if (problem.code === "store_unavailable") {
+    // The protocol's own title is about a client's request. Of an order, the detail says what could not be finished.
+    if (method === "GET") problem.code = "store_silent";
+    problem.title = method === "GET" ? "The store does not answer" : "The gateway could not finish this";
+  }
   if (orders && answer.status >= 500) problem.detail = `${inDoubt.detail} ${problem.detail ?? ""}`;
   // That a login was refused ends no other one.
   if (answer.status === 401 && path !== "/v1/session") {

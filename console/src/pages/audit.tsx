@@ -2,7 +2,7 @@ import { useSignal } from "@preact/signals";
 
 import { get, query, session } from "../api/client";
 import type { AuditLine, AuditPage, AuditVerdict, Session } from "../api/types";
-import { Text, useOrder } from "../parts/fields";
+import { Text, useField, useOrder } from "../parts/fields";
 import { Moment, Nothing, Section, Trouble } from "../parts/show";
 import { Table } from "../parts/table";
 import { count } from "../parts/words";
@@ -62,8 +62,8 @@ function Lines() {
   const who = filters.get("who") ?? "";
   const what = filters.get("what") ?? "";
   const after = filters.get("after") ?? "";
-  const whoText = useSignal(who);
-  const whatText = useSignal(what);
+  const whoText = useField(who);
+  const whatText = useField(what);
   const parameters = query({ who, what, after, limit: 100 });
   const { loaded } = useLive(() => get<AuditPage>(`/v1/audit${parameters}`), 5_000, [parameters]);
   const { value, problem } = loaded.value;

@@ -24,8 +24,12 @@ function forget(): void {
   explained.value = null;
 }
 // The next user of this browser is another person.
+let last = "";
 session.subscribe((who) => {
-  if (who === null) forget();
+  if (who === "asking") return;
+  const now = who === null ? "" : `${who.login} ${who.name} ${who.role}`;
+  if (now !== last) forget();
+  last = now;
 });
 
 function base64Of(text: string): string {

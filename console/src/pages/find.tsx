@@ -1,12 +1,11 @@
 import { useSignal } from "@preact/signals";
-import { useEffect } from "preact/hooks";
 
 import { ApiError, get, query } from "../api/client";
 import type { FoundKey, FoundPage, Searched } from "../api/search";
 import type { Problem, State } from "../api/types";
 import { states } from "../api/types";
 import { count } from "../parts/words";
-import { Text } from "../parts/fields";
+import { Text, useField } from "../parts/fields";
 import { Moment, Nothing, Ref, StateTag, Trouble } from "../parts/show";
 import { Table } from "../parts/table";
 import { address, go, place, setFilters } from "../state/place";
@@ -86,7 +85,7 @@ function Records({ keys, withKinds }: { keys: FoundKey[]; withKinds: boolean }) 
 /** Why the list is empty. */
 function emptyText(by: { key: string; find: string }, hasNext: boolean): string {
   if (by.find !== "") return "No record was found by this value. That does not prove that there is none.";
-  if (by.key !== "") return "No record of this key in this scope and operation. Check the three. If they are right, the key never arrived, or the gateway has forgotten it: that does not prove that nothing ran.";
+  if (by.key !== "") return "No record of this key in this scope and operation. Check the three. If they are right, the gateway has no record of the key: the request never arrived or was refused, its route is in shadow, or the record is forgotten. That does not prove that nothing ran.";
   if (hasNext) return "None among those that were read; there are more: see the next page.";
   return "No record matches. Records appear here once clients send requests with a key.";
 }
@@ -96,16 +95,10 @@ function SearchForm() {
   const asked = filters.get("find") ?? filters.get("key") ?? "";
   const scope = filters.get("scope") ?? "";
   const operation = filters.get("operation") ?? "";
-  const text = useSignal(asked);
-  const inScope = useSignal(scope);
-  const ofOperation = useSignal(operation);
+  const text = useField(asked);
+  const inScope = useField(scope);
+  const ofOperation = useField(operation);
   const problem = useSignal<Problem | null>(null);
-  // A link to a search fills the form of a page that is open already.
-  useEffect(() => {
-    text.value = asked;
-    inScope.value = scope;
-    ofOperation.value = operation;
-  }, [asked, scope, operation]);
   const look = async (): Promise<void> => {
     const wanted = text.value.trim();
     const at = { scope: inScope.value.trim(), operation: ofOperation.value.trim() };

@@ -115,7 +115,7 @@ function Cancel({ of: job, set }: { of: Job; set: (job: Job) => void }) {
       return answer;
     });
     if (after === null) return;
-    said.value = "Cancelled. What was decided until then stays.";
+    said.value = `${after.state === "cancelled" ? "Cancelled." : "It is being cancelled: one more decision may be made."} What was decided stays.`;
     set(after);
   };
   const isOpen = !isOver(job) && job.state !== "cancelling";

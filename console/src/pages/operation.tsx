@@ -168,6 +168,7 @@ function WhatHappened({ of: key, who }: { of: Key; who: Session }) {
   return (
     <Section title="What happened">
       {key.evidence_damaged === undefined ? null : <p class="note">The evidence cannot be read: {key.evidence_damaged}</p>}
+      {loaded.value.problem === null ? null : <Trouble problem={loaded.value.problem} />}
       <ol class="timeline">
         {steps.map((step) => (
           <li key={`${step.at} ${step.what} ${step.more ?? ""}`}>

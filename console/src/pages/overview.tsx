@@ -55,7 +55,7 @@ const known: Record<string, Known> = {
   },
   store_down: {
     severity: "outage",
-    todo: "New requests with a key are refused with 503, and nothing runs. Look at the store's server or disk: the gateway goes on by itself once it answers.",
+    todo: "New requests with a key are refused with 503 and do not run. Look at the store's server or disk: the gateway goes on by itself once it answers.",
     go: services,
   },
   upstream_down: {

@@ -1,9 +1,9 @@
 import { useSignal } from "@preact/signals";
 
-import { get, post, session } from "../api/client";
+import { ApiError, get, post, session } from "../api/client";
 import type { Availability, Session, SettingsDifference, Status } from "../api/types";
 import { OperatorName, Text, useOrder } from "../parts/fields";
-import { Nothing, Section, Trouble } from "../parts/show";
+import { Nothing, Said, Section, Trouble } from "../parts/show";
 import { Table, type TableRow } from "../parts/table";
 import { span } from "../parts/words";
 import { useLive } from "../state/live";
@@ -45,7 +45,16 @@ function Settings({ who }: { who: Session }) {
   const { sending, problem: refused, send } = useOrder();
   const reload = async (event: Event): Promise<void> => {
     event.preventDefault();
-    const applied = await send(() => post<SettingsDifference>("/v1/settings/reload", { reason: reason.value }));
+    const seen = JSON.stringify(value?.changes);
+    const applied = await send(async () => {
+      // What the operator did not see is not applied, as far as the moment before can tell.
+      const now = await get<SettingsDifference>("/v1/settings/changes");
+      if (JSON.stringify(now.changes) !== seen) {
+        const detail = "Nothing was applied. Read the difference again.";
+        throw new ApiError({ code: "changed", title: "The file has changed since it was shown", status: 409, detail });
+      }
+      return post<SettingsDifference>("/v1/settings/reload", { reason: reason.value });
+    });
     if (applied !== null) {
       const later = applied.changes.filter((one) => one.needs_restart).map((one) => one.name);
       said.value = `The settings of the file apply now${later.length === 0 ? "" : `, but for those that need a restart: ${later.join(", ")}`}.`;
@@ -58,7 +67,9 @@ function Settings({ who }: { who: Session }) {
   }
   return (
     <>
-      <p role="status" class="said">{said.value}</p>
+      <Said>{said.value}</Said>
+      {problem === null ? null : <Trouble problem={problem} />}
+      {value.changes.length > 0 && who.role !== "operator" ? <Nothing>Applying settings needs the role operator; you have the role {who.role}.</Nothing> : null}
       {value.refused === null ? null : <p class="trouble" role="alert">A reload would be refused: {value.refused}</p>}
       {value.changes.length === 0 ? (
         <Nothing>The file and the settings that apply are the same. After an edit of the file, this shows the difference.</Nothing>

@@ -1,11 +1,10 @@
 import { useSignal } from "@preact/signals";
 import { type ComponentChildren, Fragment } from "preact";
-import { useEffect } from "preact/hooks";
 
 import { get, query, session } from "../api/client";
 import type { Key, KeySummary, KeysPage, Session, Status } from "../api/types";
 import { Bulk, ages } from "../parts/bulk";
-import { Choice, Text } from "../parts/fields";
+import { Choice, Text, useField } from "../parts/fields";
 import { Answers, Looks, Plan, isLeft, isPast } from "../parts/looks";
 import { Choices } from "../parts/settle";
 import { Moment, Nothing, Section, StateTag, Trouble } from "../parts/show";
@@ -159,7 +158,9 @@ function GroupOf(props: GroupProps) {
   const left = unknown.filter(isLeft).length;
   const contested = unknown.filter((one) => one.contested).length;
   const next = unknown.map((one) => one.reconcile_after).filter((one) => one !== null).sort()[0] ?? null;
-  const shown = isAll.value ? keys : keys.slice(0, shown_first);
+  // The opened record stays, wherever a decision moves it.
+  const open = place.value.filters.get("open");
+  const shown = keys.filter((one, index) => isAll.value || index < shown_first || one.ref === open);
   return (
     <Section title={provider === "" ? "No provider: an operator decides" : `Provider ${provider}`}>
       <p>
@@ -183,13 +184,7 @@ function GroupOf(props: GroupProps) {
 }
 
 function Filters({ its }: { its: Filtered }) {
-  const [scope, operation, older] = [useSignal(its.scope), useSignal(its.operation), useSignal(its.older)];
-  // The address may change without this form: by a link, or a step back.
-  useEffect(() => {
-    scope.value = its.scope;
-    operation.value = its.operation;
-    older.value = its.older;
-  }, [its.scope, its.operation, its.older]);
+  const [scope, operation, older] = [useField(its.scope), useField(its.operation), useField(its.older)];
   const known = ["", ...Object.keys(ages)];
   // An address may name another age, or a moment.
   const offered = known.includes(older.value) ? known : [...known, older.value];
@@ -263,8 +258,8 @@ function List() {
   const open = place.value.filters.get("open") ?? "";
   const wanted = { state: "unknown", scope, operation, older_than: older, contested, cursor, limit: read_max };
   const parameters = query(wanted);
-  const { loaded, again } = useLive(() => get<KeysPage>(`/v1/keys${parameters}`), 5_000, [parameters]);
-  const status = useLive(() => get<Status>("/v1/status?max_age=8"), 10_000, []).loaded.value.value;
+  const { loaded, again } = useLive(() => get<KeysPage>(`/v1/keys${parameters}`), 10_000, [parameters]);
+  const status = useLive(() => get<Status>("/v1/status?max_age=28"), 10_000, []).loaded.value.value;
   const read = async (): Promise<Key | null> => (open === "" ? null : get<Key>(`/v1/keys/${encodeURIComponent(open)}`));
   const record = useLive(read, 3_000, [open]);
   const { value, problem } = loaded.value;

@@ -6,7 +6,7 @@ import type { Approval, KeysPage, Problem, Session } from "../api/types";
 import { address, place } from "../state/place";
 import { OperatorName, Row, Text, useOrder } from "./fields";
 import { AnswerFields, type Given, Looking, answerOf, base64Of, noAnswer } from "./settle";
-import { Nothing, Section, Trouble } from "./show";
+import { FormTitle, Nothing, Section, Trouble } from "./show";
 import { count, span, timeOf } from "./words";
 
 type Kind = "none_done" | "done" | "refused";
@@ -61,7 +61,7 @@ interface Counted {
 }
 
 /**
- * Counts what matches. Only records from before `until` do: what comes after a count was in no look of the operator,
+ * Counts what matches. Only records that were received before `until` do: a later one was in no look of the operator,
  * and does not change the count. Null: this count is the first.
  */
 async function countNow(filters: Match, until: string | null): Promise<Counted> {
@@ -87,7 +87,8 @@ function Count({ of: counted }: { of: Counted }) {
       <p role="status">
         {found.is_exact ? "" : "At least "}<b>{count(found.count)}</b> unknown{" "}
         {found.count === 1 ? "record" : "records"} with {wordsOf(match)}, received before{" "}
-        {timeOf(match["older_than"] ?? "")}. What comes later is not part of this.
+        {timeOf(match["older_than"] ?? "")}. What is received later is not part of this. One that was received before and becomes unknown meanwhile is: the
+        store compares the number.
       </p>
       {found.is_exact ? null : (
         <p class="contested">That is more than one job may have. Go back, and filter to match fewer.</p>
@@ -186,13 +187,13 @@ function isLate(looking: string | null, leases_end: string | null): boolean {
   return looking !== null && (leases_end === null || Date.parse(looking) > Date.parse(leases_end));
 }
 
-function Look(props: { of: Counted; from: Signal<string | null>; problem: Signal<Problem | null> }) {
+function Look(props: { of: Counted; from: Signal<string | null>; problem: Signal<Problem | null>; again: () => void }) {
   const { of: counted, from } = props;
   const isEarly = from.value !== null && !isLate(from.value, counted.leases_end);
   return (
     <>
       <Looking from={from} key_={{ locked_until: counted.leases_end }} attempt="The last of these attempts"
-        problem={props.problem} />
+        problem={props.problem} again={props.again} />
       {isEarly ? (
         <p class="trouble" role="alert">
           You started to look before {timeOf(counted.leases_end ?? "")}, when the last attempt could still send. Start
@@ -245,7 +246,9 @@ function Form(props: FormProps) {
   return (
     <form class="decide" aria-label={title} onSubmit={(event) => void order(event)}>
       <p class="causes">{causes}</p>
-      {kind === "none_done" ? <Look of={counted} from={looking} problem={problem} /> : null}
+      {kind === "none_done" ? <Look of={counted} from={looking} problem={problem} again={() => {
+        evidence.value = "";
+      }} /> : null}
       <Row label="What you saw, and where" name="evidence"
         note="For example the provider's list of today. It stays in the evidence log of each.">
         <textarea id="evidence" required rows={2} disabled={!hasLooked} value={evidence.value} onInput={(event) => {
@@ -343,7 +346,7 @@ function Steps({ filters }: { filters: Match }) {
             }} />
           ) : (
             <>
-              <h3>{kinds[chosen].title}</h3>
+              <FormTitle>{kinds[chosen].title}</FormTitle>
               <Form key={chosen} kind={chosen} of={found} who={session.value as Session} recount={recount}
                 old={() => {
                   counted.value = { ...found, isOld: true };

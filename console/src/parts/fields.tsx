@@ -1,5 +1,6 @@
 import { type Signal, useSignal } from "@preact/signals";
 import type { ComponentChildren } from "preact";
+import { useLayoutEffect, useRef } from "preact/hooks";
 
 import { ApiError, operatorName } from "../api/client";
 import type { Problem, Session } from "../api/types";
@@ -13,6 +14,19 @@ export function Row(props: { label: string; name: string; note?: string | undefi
       {props.note === undefined ? null : <span class="note">{props.note}</span>}
     </p>
   );
+}
+
+/** The text of a field that also follows the address: a link, or a step back, changes it without the form. */
+export function useField(given: string): Signal<string> {
+  const field = useSignal(given);
+  const last = useRef(given);
+  // Only what is new: what was typed meanwhile stays.
+  useLayoutEffect(() => {
+    if (last.current === given) return;
+    last.current = given;
+    field.value = given;
+  }, [given]);
+  return field;
 }
 
 /** A line of text with its name. */

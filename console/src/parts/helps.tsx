@@ -36,7 +36,9 @@ function StoreHealth({ of: samples }: { of: Samples }) {
   const failed = sum(samples.store_errors);
   return (
     <p>
-      {last === undefined ? (
+      {last === undefined && failed > 0 ? (
+        "The store answered, but for some calls."
+      ) : last === undefined ? (
         <span class="good">✓ The store answered all the time.</span>
       ) : (
         <b class="contested">

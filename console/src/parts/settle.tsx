@@ -1,10 +1,11 @@
 import { type Signal, useSignal } from "@preact/signals";
-import { Fragment } from "preact";
+import { type ComponentChildren, Fragment } from "preact";
 
 import { ApiError, get, inDoubt, post } from "../api/client";
 import type { Approval, Key, KeysPage, Problem, Session } from "../api/types";
+import { address } from "../state/place";
 import { OperatorName, Row, Text } from "./fields";
-import { Nothing, Trouble } from "./show";
+import { FormTitle, Nothing, Trouble } from "./show";
 import { timeOf } from "./words";
 
 type Decision = "done" | "refused" | "not_done" | "drop";
@@ -19,7 +20,7 @@ interface Choice {
 const forever =
   "Each retry gets it while the gateway keeps answers, and nothing runs under this key until the gateway forgets the key. This cannot be taken back.";
 
-const choices: Record<Decision, Choice> = {
+export const choices: Record<Decision, Choice> = {
   done: {
     title: "It was done",
     causes: `The record completes with the answer that you give here. ${forever}`,
@@ -92,12 +93,15 @@ export function Looking(props: {
   /** Whose lease ends last. */
   attempt?: string;
   problem: Signal<Problem | null>;
+  /** What was written is of the look before. */
+  again: () => void;
 }) {
   const { from, key_, attempt = "The attempt", problem } = props;
   const begin = async (): Promise<void> => {
     const pressed = performance.now();
     try {
       const read = Date.parse((await get<KeysPage>("/v1/keys?limit=1")).now);
+      if (from.peek() !== null) props.again();
       // Who presses looks at once, however long the answer takes: the moment is never later than the press.
       from.value = new Date(read - Math.ceil(performance.now() - pressed)).toISOString();
       problem.value = null;
@@ -198,7 +202,7 @@ interface FormProps {
   decision: Decision;
   of: Key;
   who: Session;
-  done: (said: string, key: Key | null) => void;
+  done: (said: ComponentChildren, key: Key | null) => void;
   leave: () => void;
 }
 
@@ -235,9 +239,10 @@ function Form(props: FormProps) {
     try {
       const decided = await post<Partial<Key> & Partial<Approval>>(`/v1/keys/${key.ref}/${decision === "drop" ? "release" : "resolve"}`, orderOf());
       if (typeof decided.approval === "string") {
-        props.done(`Nothing is done yet. Another operator must approve it: see Approvals, order ${decided.approval.slice(0, 8)}.`, null);
+        const link = <a href={address(["approvals", decided.approval])}>see the order</a>;
+        props.done(<>Nothing is done yet. Another operator must approve it: {link}</>, null);
       } else if (decided.ref === key.ref && Array.isArray(decided.evidence)) {
-        props.done("Done. The record below is as the store has it now.", decided as Key);
+        props.done("Done. The page shows the record as the store has it now.", decided as Key);
       } else {
         throw new ApiError(inDoubt);
       }
@@ -255,8 +260,11 @@ function Form(props: FormProps) {
   };
   return (
     <form class="decide" aria-label={choice.title} onSubmit={(event) => void send(event)}>
+      <FormTitle>{choice.title}</FormTitle>
       <p class="causes">{choice.causes}</p>
-      {decision === "not_done" ? <Looking from={looking} key_={key} problem={problem} /> : null}
+      {decision === "not_done" ? <Looking from={looking} key_={key} problem={problem} again={() => {
+        evidence.value = "";
+      }} /> : null}
       {decision === "drop" ? null : (
         <Row label="What you saw, and where" name="evidence" note="For example the charge's id in the provider's books. It stays in the evidence log.">
           <textarea id="evidence" required rows={2} disabled={decision === "not_done" && looking.value === null} value={evidence.value} onInput={(event) => {
@@ -294,7 +302,7 @@ export function Choices(props: {
   after: (key: Key | null) => void;
 }) {
   const open = useSignal<Decision | null>(null);
-  const said = useSignal("");
+  const said = useSignal<ComponentChildren>("");
   const { decisions, why } = allowed(props.of);
   const shown = open.value;
   return (

@@ -1,5 +1,7 @@
 import type { ComponentChildren } from "preact";
+import { useEffect, useRef } from "preact/hooks";
 
+import { offline } from "../api/client";
 import type { Problem, State } from "../api/types";
 import { address } from "../state/place";
 import { now } from "../state/live";
@@ -48,19 +50,20 @@ export function Ref({ of }: { of: string }) {
 
 /** What went wrong, and what to do. That the gateway is away stands above the page already. */
 export function Trouble({ problem }: { problem: Problem }) {
-  if (problem.code === "offline") return null;
+  if (problem.code === "offline") {
+    // It answers other questions again, and this one not yet.
+    return offline.value !== null ? null : <p class="trouble" role="alert">The gateway has not answered this: what you see may be old. The page asks again.</p>;
+  }
   const advice: Record<string, string> = {
-    store_unavailable: "The gateway runs, and its store does not answer: look at the store's server or disk.",
+    store_silent: "The gateway runs, and its store does not answer: look at the store's server or disk.",
     role_missing: "Ask a colleague who has that role.",
     login_required: "Log in again.",
   };
   const areApart = problem.detail?.includes("seconds apart") ?? false;
-  // The protocol's own title is about a client's request.
-  const titles: Record<string, string> = { store_unavailable: "The store does not answer" };
   const isForeign = problem.code === "bad_request" && problem.status === 403;
   return (
     <div class="trouble" role="alert">
-      <strong>{isForeign ? "The gateway refused the order: it seems to come from another page" : (titles[problem.code] ?? problem.title)}</strong>
+      <strong>{isForeign ? "The gateway refused the order: it seems to come from another page" : problem.title}</strong>
       {problem.detail === undefined ? null : <p>{problem.detail}</p>}
       {advice[problem.code] ? <p class="advice">{advice[problem.code]}</p> : null}
       {isForeign ? <p class="advice">Load this page again. A proxy in front must pass the Host on that the browser sent.</p> : null}
@@ -77,6 +80,23 @@ export function Section(props: { title: string; note?: string; children: Compone
       {props.children}
     </section>
   );
+}
+
+/** The title of a form that has just opened: the focus goes there, for those who do not see it open. */
+export function FormTitle({ children }: { children: ComponentChildren }) {
+  const title = useRef<HTMLHeadingElement>(null);
+  useEffect(() => title.current?.focus(), []);
+  return <h3 ref={title} tabIndex={-1}>{children}</h3>;
+}
+
+/** What became of an order: it stands outside of the form, which goes, and the focus comes here. */
+export function Said({ children }: { children: ComponentChildren }) {
+  const line = useRef<HTMLParagraphElement>(null);
+  const isEmpty = children === "" || children === null;
+  useEffect(() => {
+    if (!isEmpty) line.current?.focus();
+  }, [isEmpty]);
+  return <p ref={line} role="status" class="said" tabIndex={-1}>{children}</p>;
 }
 
 /** Where nothing is to be seen: what is normal. */

@@ -293,7 +293,7 @@ class LoopDispatcher final : public Dispatcher, Timed {
         auto asking = ask_store(loop_, shared_.store, asked->call);
         auto result = co_await asking;
         seen.answered(result, work.claimed.scope);
-        shared_.search->add(work.claimed.id, route, std::move(findable));
+        if (has_ended(result)) shared_.search->add(work.claimed.id, route, std::move(findable));
         action = exchange.on(StoreAnswered{std::move(result)}, MonotonicClock::now());
       } else if (auto* later = std::get_if<AskLater>(&action)) {
         co_await loop_.sleep(later->delay);  // Without an end (§4).

@@ -54,6 +54,12 @@ class SearchIndex {
   virtual bool drained() const noexcept = 0;
 };
 
+/// Whether a call that ends an attempt ended it: not if the store failed, or another one had.
+inline bool has_ended(const StoreResult& result) noexcept {
+  const auto* const reply = result ? std::get_if<OwnerReply>(&*result) : nullptr;
+  return reply != nullptr && reply->verdict == Verdict::done;
+}
+
 /// On this loop, which does not run yet; `shared` must outlive it, and this the loop's run.
 std::unique_ptr<SearchIndex> make_search_index(Loop& loop, GatewayShared& shared,
                                                SharedSettings settings);

@@ -13,6 +13,7 @@
 #include "gateway/keyed/reserve.hpp"
 #include "gateway/keyed/waiters.hpp"
 #include "gateway/passthrough/stream_body.hpp"
+#include "gateway/kept_head.hpp"
 #include "loop/store_link.hpp"
 
 #include <idem/console_limits.hpp>
@@ -26,15 +27,17 @@ namespace {
 /// §4: an owner that could not reach the store keeps trying for as long as its process lives, also
 /// after its client got 503 or 504.
 Task<void> settle_owed(Loop& loop, GatewayShared& shared, std::shared_ptr<Exchange> exchange,
-                       Observer& observer) {
+                       Observer& observer, SharedSettings settings, const Route& route) {
   metrics::Shard& shard = observer.shard();
   shared.unsettled.fetch_add(1);
   ExchangeAction action = exchange->on(RetryDue{}, MonotonicClock::now());
   while (!std::holds_alternative<Done>(action)) {
     if (auto* asked = std::get_if<Ask>(&action)) {
+      auto findable = shared.search->in_ending(*settings, asked->call);
       auto asking = ask_store(loop, shared.store, asked->call);
       auto result = co_await asking;
       count_failure(shard, result);
+      if (has_ended(result)) shared.search->add(exchange->id(), route, std::move(findable));
       action = exchange->on(StoreAnswered{std::move(result)}, MonotonicClock::now());
     } else if (auto* later = std::get_if<AskLater>(&action)) {
       co_await loop.sleep(later->delay);
@@ -45,6 +48,35 @@ Task<void> settle_owed(Loop& loop, GatewayShared& shared, std::shared_ptr<Exchan
   }
   if (exchange->is_contradicted()) Observation::contradicted(observer, exchange->id());
   shared.unsettled.fetch_sub(1);
+}
+
+/// A misuse, with all that its comparison reads.
+struct Misuse {
+  SharedSettings settings;
+  const Route* route;  ///< Of these settings.
+  std::unique_ptr<KeptHead> head;
+  std::string body;
+  RecordId id;
+  std::uint64_t number;  ///< Among the retries.
+};
+
+Task<void> compare_misuse(Loop& loop, GatewayShared& shared, Misuse misuse,
+                          metrics::Retries& retries) {
+  StoreCall find = Find{misuse.id};
+  auto asking = ask_store(loop, shared.store, find);
+  const auto found = co_await asking;
+  if (!found) co_return;
+  const auto& record = std::get<std::optional<Record>>(*found);
+  if (!record) co_return;
+  if (record->stored_request &&
+      record->stored_request->size() > limits::misuse_compared_bytes_max) {
+    retries.differ(misuse.number, {},
+                   "The stored request is too large to be compared beside others: explain does.");
+    co_return;
+  }
+  auto compared = compared_parts(misuse.head->head(), misuse.body, *record, shared.store.identity(),
+                                 *misuse.settings, *misuse.route);
+  retries.differ(misuse.number, std::move(compared.differences), std::move(compared.why));
 }
 
 /// Frees its memory, too: an assigned-to string would keep its own, so the body is moved out.
@@ -79,7 +111,9 @@ class KeyedDriver {
         auto result = co_await asking;
         request_.seen.answered(result, request_.scope);
         keep_until_ = replayed_until(result, asked_at);
-        shared_.search->add(exchange_->id(), route_, std::move(findable));
+        if (has_ended(result)) {
+          shared_.search->add(exchange_->id(), route_, std::move(findable));
+        }
         index_request(result);
         if (is_pending(result)) shared_.dispatcher->wake();
         action = exchange_->on(StoreAnswered{std::move(result)}, MonotonicClock::now());
@@ -114,13 +148,12 @@ class KeyedDriver {
         }
         // A slow reader must not hold the file.
         const bool has_rest = dispatch_.has_rest();
-        const bool compares = compares_misuse();
-        if (!has_rest && !compares) drop_body();
+        compare_beside();
+        if (!has_rest) drop_body();
         waiter_.reset();  // Nor a waiter's place.
         // A request behind this one on the connection would wait for what the upstream still sends.
         if (dispatch_.is_unread()) client_.close_after();
         co_await client_.answer(answer->answer);
-        if (compares) co_await compare_misuse();
         if (has_rest) co_await read_out();
         co_return;
       } else if (auto* stream = std::get_if<StreamThrough>(&action)) {
@@ -156,6 +189,8 @@ class KeyedDriver {
     const auto* execute = std::get_if<Execute>(outcome);
     const auto* pending = std::get_if<Pending>(outcome);
     if (execute == nullptr && pending == nullptr) return;
+    // The values of one that was released are there: retries without an end would not be.
+    if (execute != nullptr && execute->attempt.fence > 1) return;
     auto findable = std::move(request_.findable);
     if (has_body_) {
       findable = shared_.search->in_request(settings_, request_.seen.trace_id(client_.head()),
@@ -168,8 +203,8 @@ class KeyedDriver {
   /// For an answer that is about to go.
   void prepare(WireAnswer& answer) {
     if (exchange_->owes_settlement()) {
-      client_.loop().spawn(
-          settle_owed(client_.loop(), shared_, exchange_, request_.seen.observer()));
+      client_.loop().spawn(settle_owed(client_.loop(), shared_, exchange_, request_.seen.observer(),
+                                       request_.settings, route_));
     }
     if (!admit(answer)) {
       answer =
@@ -195,24 +230,18 @@ class KeyedDriver {
     has_body_ = false;
   }
 
-  bool compares_misuse() {
-    return request_.seen.is_misuse() && has_body_ &&
-           request_.body.size() <= limits::misuse_compared_bytes_max &&
-           request_.seen.observer().may_compare();
-  }
-
-  /// For the operator who looks for the client that errs. The client has its answer.
-  Task<void> compare_misuse() {
-    StoreCall find = Find{exchange_->id()};
-    auto asking = ask_store(client_.loop(), shared_.store, find);
-    const auto found = co_await asking;
-    if (!found) co_return;
-    const auto& record = std::get<std::optional<Record>>(*found);
-    if (!record) co_return;
-    auto compared = compared_parts(client_.head(), request_.body.bytes(), *record,
-                                   shared_.store.identity(), settings_, route_);
-    request_.seen.observer().retries().differ(exchange_->id(), std::move(compared.differences),
-                                              std::move(compared.why));
+  /// For the operator who looks for the client that errs; nobody waits for it.
+  void compare_beside() {
+    const auto misuse = request_.seen.misuse();
+    if (!misuse || !has_body_ || request_.body.size() > limits::misuse_compared_bytes_max) return;
+    const auto& head = client_.head();
+    if (KeptHead::bytes_of(head) > limits::misuse_compared_bytes_max) return;
+    if (!request_.seen.observer().may_compare()) return;
+    client_.loop().spawn_beside(
+        compare_misuse(client_.loop(), shared_,
+                       {request_.settings, &route_, std::make_unique<KeptHead>(head),
+                        std::string(request_.body.bytes()), exchange_->id(), *misuse},
+                       request_.seen.observer().retries()));
   }
 
   Task<void> answer_and_keep(WireAnswer answer) {

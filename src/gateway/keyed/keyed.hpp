@@ -27,6 +27,9 @@ struct KeyedRequest {
   /// Values by which its record is found, of a request whose body is not kept.
   std::vector<Findable> findable{};
 
+  /// For what goes on behind the answer.
+  SharedSettings settings{};
+
   /// Views into this.
   RequestParts parts() const noexcept {
     return {scope, operation, key, body.bytes(), new_key_rejection ? &*new_key_rejection : nullptr};

@@ -5,7 +5,7 @@
 #include "gateway/keyed/judged_key.hpp"
 #include "gateway/keyed/shadow_record.hpp"
 #include "gateway/passthrough/onlooker.hpp"
-#include "gateway/shadow/kept_head.hpp"
+#include "gateway/kept_head.hpp"
 #include "gateway/shadow/shadow_room.hpp"
 #include "loop/latch.hpp"
 

@@ -299,6 +299,7 @@ TEST_F(JobsOfOthers, S19_an_absence_counts_from_when_the_operator_looked) {
   const Json refused = wait(begin(order(early)));
   EXPECT_EQ(refused["refused"].integer, count) << "the attempts could still send";
   EXPECT_EQ(post("/v1/jobs", order("2099-01-01T00:00:00Z")).status, 400);
+  EXPECT_EQ(post("/v1/jobs", order("1969-12-31T23:59:59Z")).status, 400);
   EXPECT_EQ(post("/v1/jobs", order("yesterday")).status, 400);
   const Json done = wait(begin(order(read("/v1/keys?limit=1")["now"].string)));
   EXPECT_EQ(done["done"].integer, count);

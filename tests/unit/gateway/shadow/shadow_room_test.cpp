@@ -1,5 +1,5 @@
 #include "gateway/shadow/shadow_room.hpp"
-#include "gateway/shadow/kept_head.hpp"
+#include "gateway/kept_head.hpp"
 #include "unit/http/request_parsing.hpp"
 
 #include <idem/limits.hpp>

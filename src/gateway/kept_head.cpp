@@ -1,4 +1,4 @@
-#include "gateway/shadow/kept_head.hpp"
+#include "gateway/kept_head.hpp"
 
 #include <idem/assert.hpp>
 
