@@ -4,6 +4,7 @@
 #include "core/record/store_clock.hpp"
 #include "gateway/background/dispatcher.hpp"
 #include "gateway/forward.hpp"
+#include "gateway/kept_head.hpp"
 #include "gateway/keyed/answers_under_way.hpp"
 #include "gateway/keyed/async_request.hpp"
 #include "gateway/keyed/dispatch.hpp"
@@ -13,7 +14,6 @@
 #include "gateway/keyed/reserve.hpp"
 #include "gateway/keyed/waiters.hpp"
 #include "gateway/passthrough/stream_body.hpp"
-#include "gateway/kept_head.hpp"
 #include "loop/store_link.hpp"
 
 #include <idem/console_limits.hpp>

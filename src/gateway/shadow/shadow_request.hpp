@@ -2,10 +2,10 @@
 
 #include "gateway/auth/scope.hpp"
 #include "gateway/gateway.hpp"
+#include "gateway/kept_head.hpp"
 #include "gateway/keyed/judged_key.hpp"
 #include "gateway/keyed/shadow_record.hpp"
 #include "gateway/passthrough/onlooker.hpp"
-#include "gateway/kept_head.hpp"
 #include "gateway/shadow/shadow_room.hpp"
 #include "loop/latch.hpp"
 
