@@ -190,7 +190,7 @@ class KeyedDriver {
     const auto* pending = std::get_if<Pending>(outcome);
     if (execute == nullptr && pending == nullptr) return;
     // The values of one that was released are there: retries without an end would not be.
-    if (execute != nullptr && execute->attempt.fence > 1) return;
+    if (execute != nullptr && execute->again) return;
     auto findable = std::move(request_.findable);
     if (has_body_) {
       findable = shared_.search->in_request(settings_, request_.seen.trace_id(client_.head()),
