@@ -7,7 +7,7 @@ install(FILES ${packaging}/idem.yaml DESTINATION /etc/idem PERMISSIONS OWNER_REA
 install(FILES ${packaging}/copyright DESTINATION share/doc/idem COMPONENT runtime EXCLUDE_FROM_ALL)
 install(FILES LICENSE README.md DESTINATION share/doc/idem COMPONENT runtime EXCLUDE_FROM_ALL)
 install(DIRECTORY docs DESTINATION share/doc/idem COMPONENT runtime EXCLUDE_FROM_ALL FILES_MATCHING
-  PATTERN "*.md" PATTERN "*.yml" PATTERN "*.yaml" PATTERN "*.svg")
+  PATTERN "*.md" PATTERN "*.yml" PATTERN "*.yaml" PATTERN "*.svg" PATTERN "*.png")
 install(DIRECTORY deploy DESTINATION share/doc/idem COMPONENT runtime EXCLUDE_FROM_ALL USE_SOURCE_PERMISSIONS)
 install(FILES ${packaging}/copyright DESTINATION share/doc/libidem-dev COMPONENT development EXCLUDE_FROM_ALL)
 # A link to what the sources have and the package has not becomes its text.

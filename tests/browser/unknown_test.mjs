@@ -336,7 +336,7 @@ test("an operator cancels a slow job: what was decided stays, and the rest is un
   await page.getByText("that are left stay as they are").waitFor();
   await page.getByLabel("Reason").fill("wrong list");
   await page.getByRole("button", { name: "Cancel the job" }).click();
-  await page.getByRole("status").getByText("What was decided until then stays").waitFor();
+  await page.getByRole("status").getByText("What was decided stays").waitFor();
   await page.getByText("– cancelled: what was decided stays").waitFor();
   const [released, unknown] = await Promise.all(
     ["failed_retryable", "unknown"].map(async (state) => (await listed("/slow", state)).keys.length),

@@ -1,11 +1,11 @@
 #include "support/dynamodb.hpp"
 
 #include "support/script.hpp"
+#include "support/unique_name.hpp"
 
 #include <gtest/gtest.h>
 #include <unistd.h>
 
-#include <atomic>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
@@ -50,10 +50,7 @@ std::string shared_dynamodb_endpoint() {
   return endpoint;
 }
 
-std::string new_dynamodb_table() {
-  static std::atomic<int> made{0};
-  return "t" + std::to_string(::getpid()) + "_" + std::to_string(++made);
-}
+std::string new_dynamodb_table() { return unique_name("t"); }
 
 std::string dynamodb_url(const std::string& endpoint, const std::string& table) {
   static const bool once = [] {

@@ -1,12 +1,12 @@
 #include "support/mysql.hpp"
 
 #include "support/script.hpp"
+#include "support/unique_name.hpp"
 
 #include <gtest/gtest.h>
 #include <mysql.h>
 #include <unistd.h>
 
-#include <atomic>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
@@ -115,8 +115,7 @@ unsigned MysqlSession::try_run(const std::string& sql) {
 }
 
 TestMysqlDatabase::TestMysqlDatabase() {
-  static std::atomic<int> made{0};
-  name_ = "t" + std::to_string(::getpid()) + "_" + std::to_string(++made);
+  name_ = unique_name("t");
   MysqlSession(url_of(shared_mysql_address(), "")).run("CREATE DATABASE " + name_);
 }
 

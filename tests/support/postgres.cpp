@@ -1,12 +1,12 @@
 #include "support/postgres.hpp"
 
 #include "support/script.hpp"
+#include "support/unique_name.hpp"
 
 #include <gtest/gtest.h>
 #include <libpq-fe.h>
 #include <unistd.h>
 
-#include <atomic>
 #include <cstdlib>
 #include <fstream>
 #include <iostream>
@@ -103,8 +103,7 @@ std::string Psql::try_run(const std::string& sql) {
 }
 
 TestDatabase::TestDatabase(With with) {
-  static std::atomic<int> made{0};
-  name_ = "t" + std::to_string(::getpid()) + "_" + std::to_string(++made);
+  name_ = unique_name("t");
   Psql server(shared_postgres_uri("postgres"));
   const bool copies =
       with == With::schema &&
@@ -118,8 +117,7 @@ TestDatabase::~TestDatabase() {
 
 TestRole::TestRole(std::string database, const std::string& attributes)
     : database_(std::move(database)) {
-  static std::atomic<int> made{0};
-  name_ = "service" + std::to_string(::getpid()) + "_" + std::to_string(++made);
+  name_ = unique_name("service");
   Psql(database_).run("CREATE ROLE " + name_ + " LOGIN " + attributes);
 }
 

@@ -1,10 +1,10 @@
 #include "support/redis.hpp"
 
 #include "support/script.hpp"
+#include "support/unique_name.hpp"
 
 #include <unistd.h>
 
-#include <atomic>
 #include <cstdlib>
 #include <fstream>
 #include <iostream>
@@ -116,10 +116,7 @@ std::string shared_redis_cluster_addresses() {
   return addresses;
 }
 
-std::string new_redis_prefix() {
-  static std::atomic<int> made{0};
-  return "t" + std::to_string(::getpid()) + "_" + std::to_string(++made);
-}
+std::string new_redis_prefix() { return unique_name("t"); }
 
 std::string ask_redis(const std::string& address, const std::string& command) {
   const auto colon = address.rfind(':');
