@@ -97,11 +97,7 @@ class Place {
  private:
   std::string kind_;
   std::string file(const std::string& name) const { return (folder_.path() / name).string(); }
-  bool has_table() const {
-    const auto all = ask_dynamodb(shared_dynamodb_endpoint(), "ListTables", "{}");
-    return std::ranges::any_of(all["TableNames"].items,
-                               [&](const Json& name) { return name.string == table_; });
-  }
+  bool has_table() const { return has_dynamodb_table(shared_dynamodb_endpoint(), table_); }
   /// The service answers before the table is gone.
   void lose_table() const {
     ask_dynamodb(shared_dynamodb_endpoint(), "DeleteTable", R"({"TableName":")" + table_ + "\"}");
@@ -144,7 +140,10 @@ class WhichStoreIsOpened : public testing::TestWithParam<std::string> {
   /// Makes the store, with a record in it; its id.
   std::string make(const std::string& url) {
     const Start first = start(url);
-    EXPECT_TRUE(first.store) << first.store.error();
+    if (!first.store) {
+      ADD_FAILURE() << first.store.error();
+      return {};
+    }
     EXPECT_TRUE(ask_and_wait(**first.store, a_reserve(**first.store)));
     return first.opened.at(0).id;
   }

@@ -75,6 +75,17 @@ Json ask_dynamodb(const std::string& endpoint, const std::string& operation,
   return parse_json(reply).value_or(Json{});
 }
 
+bool has_dynamodb_table(const std::string& endpoint, const std::string& table) {
+  for (std::string from;;) {
+    const Json page = ask_dynamodb(endpoint, "ListTables", "{" + from + "}");
+    for (const Json& name : page["TableNames"].items) {
+      if (name.string == table) return true;
+    }
+    if (!page.has("LastEvaluatedTableName")) return false;
+    from = R"("ExclusiveStartTableName":")" + page["LastEvaluatedTableName"].string + '"';
+  }
+}
+
 std::string dynamodb_text(const Json& item, const std::vector<std::string>& names) {
   std::string text;
   for (const auto& name : names) {

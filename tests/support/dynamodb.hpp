@@ -48,6 +48,8 @@ std::string dynamodb_url(const std::string& endpoint, const std::string& table);
 /// on an error.
 Json ask_dynamodb(const std::string& endpoint, const std::string& operation,
                   const std::string& body);
+/// Reads the pages of all tables (100 a page): the tests of one run make more than one page.
+bool has_dynamodb_table(const std::string& endpoint, const std::string& table);
 /// These attributes of an item, texts, numbers or bytes, as JSON: a key for ask_dynamodb().
 std::string dynamodb_text(const Json& item, const std::vector<std::string>& names);
 /// All items of a table, as the service writes them: {"p":{"S":"text"},"s":{"B":"AAEC"}}.
