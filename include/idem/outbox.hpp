@@ -40,8 +40,9 @@ struct StoredMessage {
 /// Which messages, and how many.
 struct MessageFilter {
   std::optional<MessageState> state{};
-  std::string destination{};  ///< Empty: any.
-  std::int64_t after = 0;     ///< A StoredMessage::seq; 0: from the first.
+  std::string destination{};            ///< Empty: any.
+  std::optional<RecordId> operation{};  ///< The record that they were sent with; none: any.
+  std::int64_t after = 0;               ///< A StoredMessage::seq; 0: from the first.
   std::size_t limit = 100;
 };
 

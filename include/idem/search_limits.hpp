@@ -21,6 +21,8 @@ inline constexpr std::size_t search_body_bytes_max = 16UL * 1024;
 inline constexpr std::size_t search_lines_max = 100;
 // Values that wait to be written, about 150 bytes each: some seconds of a busy gateway.
 inline constexpr std::size_t search_waiting_max = 16'384;
+// Requests that are stored and wait, whose retries a loop recognises: about 100 bytes each.
+inline constexpr std::size_t search_pending_max = 4'096;
 // Writes at a time: a store that commits many calls at once commits these with those of requests,
 // and on PostgreSQL, where they have one connection with accepts of stored requests and with
 // operators, nobody waits for more than so many of them.

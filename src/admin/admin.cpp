@@ -72,7 +72,8 @@ class Admin final : public http::Service {
       : parts_(std::move(parts)),
         approvals_(parts_),
         shard_(parts_.registry.add_shard()),
-        keys_(parts_, shard_, approvals_),
+        census_(parts_.loop, parts_.store),
+        keys_(parts_, shard_, approvals_, census_),
         outbox_(parts_, offload_, approvals_),
         tokens_(parts_, offload_),
         settings_(parts_, offload_),
@@ -240,11 +241,14 @@ class Admin final : public http::Service {
     const auto max_age = max_age_of(query);
     if (!max_age) co_return invalid(max_age.error());
     Status status;
-    auto asking = take_census(parts_, status);
-    co_await asking;
-    if (status.census) {
+    auto asking = census_.fresh();
+    auto counted = co_await asking;
+    if (counted) {
+      status.census = *counted;
       auto reading = read_unsettled(*max_age, status);
       co_await reading;
+    } else {
+      status.store_error = std::move(counted.error().detail);
     }
     status.gauges = parts_.gauges();
     auto counting_messages = outbox_.count();
@@ -292,6 +296,7 @@ class Admin final : public http::Service {
   AdminParts parts_;
   ApprovalsApi approvals_;
   metrics::Shard& shard_;
+  SharedCensus census_;
   KeysApi keys_;
   Offload offload_{"idem-admin-io"};
   OutboxApi outbox_;  ///< Holds only references: offloaded work may still use it at the end.

@@ -1,5 +1,6 @@
 #include "admin/audit_json.hpp"
 
+#include "admin/json_members.hpp"
 #include "json/writer.hpp"
 
 namespace idem::admin {
@@ -7,22 +8,8 @@ namespace {
 
 using json::Writer;
 
-void write_optional(Writer& out, std::string_view name, std::optional<std::uint64_t> number) {
-  out.name(name);
-  if (number) {
-    out.number(*number);
-  } else {
-    out.null();
-  }
-}
-
 void write_next(Writer& out, std::optional<std::uint64_t> next) {
-  out.name("next");
-  if (next) {
-    out.text(std::to_string(*next));
-  } else {
-    out.null();
-  }
+  write_text_or_null(out, "next", next ? std::to_string(*next) : "");
 }
 
 void write_line(Writer& out, const ShownLine& shown) {
@@ -85,12 +72,7 @@ std::string audit_verdict(const AuditChain::Verdict& verdict) {
   out.begin_object();
   out.member("lines", verdict.lines);
   write_optional(out, "first_bad", verdict.first_bad);
-  out.name("why");
-  if (verdict.first_bad) {
-    out.text(verdict.why);
-  } else {
-    out.null();
-  }
+  write_text_or_null(out, "why", verdict.first_bad ? verdict.why : "");
   write_optional(out, "proven_from", verdict.proven_from);
   out.name("last");
   if (verdict.last > 0) {

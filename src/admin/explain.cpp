@@ -1,5 +1,6 @@
 #include "admin/explain.hpp"
 
+#include "admin/json_members.hpp"
 #include "admin/keys_json.hpp"
 #include "admin/order_reading.hpp"
 #include "admin/replies.hpp"
@@ -42,12 +43,6 @@ Read<std::string> read_body(const Value& object) {
   return std::move(*bytes);
 }
 
-void write_text_or_null(Writer& out, std::string_view name, std::string_view text) {
-  out.name(name);
-  if (text.empty()) return out.null();
-  out.text(text);
-}
-
 void write_list(Writer& out, std::string_view name, const std::vector<std::string>& list) {
   out.name(name);
   out.begin_array();
@@ -69,12 +64,7 @@ void write_fingerprint(Writer& out, const std::optional<Explanation::Fingerprint
   out.name("fingerprint");
   if (!facts) return out.null();
   out.begin_object();
-  out.name("matches");
-  if (facts->matches) {
-    out.boolean(*facts->matches);
-  } else {
-    out.null();
-  }
+  write_optional(out, "matches", facts->matches);
   write_list(out, "counted", facts->counted);
   write_list(out, "left_out", facts->left_out);
   out.member("form", facts->form);
@@ -84,12 +74,7 @@ void write_fingerprint(Writer& out, const std::optional<Explanation::Fingerprint
 void write_answer(Writer& out, const Explanation::Answer& answer) {
   out.name("answer");
   out.begin_object();
-  out.name("status");
-  if (answer.status) {
-    out.number(*answer.status);
-  } else {
-    out.null();
-  }
+  write_optional(out, "status", answer.status);
   write_text_or_null(out, "code", answer.code);
   write_text_or_null(out, "retry", answer.retry);
   out.end_object();

@@ -5,6 +5,7 @@
 #include "admin/keys_query.hpp"
 #include "admin/login/role.hpp"
 #include "admin/order_body.hpp"
+#include "admin/shared_census.hpp"
 
 #include <set>
 
@@ -14,8 +15,8 @@ namespace idem::admin {
 class KeysApi {
  public:
   /// All outlive it.
-  KeysApi(AdminParts& parts, metrics::Shard& shard, ApprovalsApi& approvals)
-      : parts_(parts), shard_(shard), approvals_(approvals) {}
+  KeysApi(AdminParts& parts, metrics::Shard& shard, ApprovalsApi& approvals, SharedCensus& census)
+      : parts_(parts), shard_(shard), approvals_(approvals), census_(census) {}
 
   Task<WireAnswer> answer_to(http::ServerStream& client, const Caller& caller);
   /// An order that has its approvals.
@@ -55,6 +56,7 @@ class KeysApi {
   AdminParts& parts_;
   metrics::Shard& shard_;
   ApprovalsApi& approvals_;
+  SharedCensus& census_;
 };
 
 }  // namespace idem::admin

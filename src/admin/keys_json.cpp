@@ -36,22 +36,14 @@ void write_summary(Writer& out, const Record& record) {
   write_moment_of(out, "completed_at", record.completed_at);
   write_moment_of(out, "expires_at", record.expires_at);
   out.member("provider", record.provider);
-  out.name("release_basis");
-  if (record.release_basis) {
-    out.text(idem::name_of(*record.release_basis));
-  } else {
-    out.null();
-  }
+  write_text_or_null(out, "release_basis",
+                     record.release_basis ? idem::name_of(*record.release_basis) : "");
   out.member("last_error_code", record.last_error_code);
   write_moment_of(out, "reconcile_after", record.reconcile_after);
   out.member("reconcile_attempts", record.reconcile_attempts);
   out.member("upstream_reference", record.upstream_reference);
-  out.name("response_status");
-  if (record.response) {
-    out.number(record.response->status);
-  } else {
-    out.null();
-  }
+  write_optional(out, "response_status",
+                 record.response ? std::optional(record.response->status) : std::nullopt);
 }
 
 std::string_view name_of(LeasePolicy policy) {
@@ -87,15 +79,6 @@ void write_headers(Writer& out, const StoredResponse& response, Bodies bodies) {
     out.end_array();
   }
   out.end_array();
-}
-
-void write_or_null(Writer& out, std::string_view name, const std::optional<std::string>& text) {
-  out.name(name);
-  if (text) {
-    out.text(*text);
-  } else {
-    out.null();
-  }
 }
 
 /// The version of its rules and the first eight bytes: enough to compare two by eye, and too few to
@@ -194,12 +177,7 @@ std::string keys_page(std::span<const ListedKey> keys, const std::optional<Recor
     out.end_object();
   }
   out.end_array();
-  out.name("next");
-  if (next) {
-    out.text(to_hex(next->bytes));
-  } else {
-    out.null();
-  }
+  write_text_or_null(out, "next", next ? to_hex(next->bytes) : "");
   if (searched != nullptr) write_searched(out, *searched);
   out.name("counts");
   write_counts(out, census);
@@ -265,11 +243,12 @@ std::string key_page(const Record& record, std::span<const EvidenceEntry> eviden
   out.member("recovery_point", record.recovery_point);
   out.flag("request_stored", record.stored_request.has_value());
   out.member("request_fingerprint", shown_fingerprint(record.fingerprint));
-  const auto trace = trace_of(record.response);
-  write_or_null(out, "trace_id", trace);
-  write_or_null(out, "trace_link", filled(links.trace, Links::trace_place, trace.value_or("")));
-  write_or_null(out, "upstream_link",
-                filled(links.upstream, Links::upstream_place, record.upstream_reference));
+  const std::string trace = trace_of(record.response).value_or("");
+  write_text_or_null(out, "trace_id", trace);
+  write_text_or_null(out, "trace_link",
+                     filled(links.trace, Links::trace_place, trace).value_or(""));
+  const auto upstream = filled(links.upstream, Links::upstream_place, record.upstream_reference);
+  write_text_or_null(out, "upstream_link", upstream.value_or(""));
   write_response(out, record.response, bodies);
   write_evidence(out, evidence, bodies);
   if (!evidence_damage.empty()) out.member("evidence_damaged", evidence_damage);

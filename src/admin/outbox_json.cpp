@@ -69,12 +69,7 @@ std::string messages_page(std::span<const StoredMessage> messages,
     out.end_object();
   }
   out.end_array();
-  out.name("next");
-  if (next) {
-    out.text(std::to_string(*next));
-  } else {
-    out.null();
-  }
+  write_text_or_null(out, "next", next ? std::to_string(*next) : "");
   out.end_object();
   return out.take();
 }

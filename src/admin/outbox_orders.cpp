@@ -121,8 +121,9 @@ std::expected<Discard, std::string> parse_discard(std::string_view body) {
 
 std::expected<MessageFilter, std::string> parse_messages_query(std::string_view query,
                                                                bool accepts_state) {
-  static constexpr std::array<std::string_view, 4> known{"destination", "limit", "cursor", "state"};
-  const auto pairs = parse_query(query, std::span(known).first(accepts_state ? 4 : 3));
+  static constexpr std::array<std::string_view, 5> known{"destination", "operation_ref", "limit",
+                                                         "cursor", "state"};
+  const auto pairs = parse_query(query, std::span(known).first(accepts_state ? 5 : 4));
   if (!pairs) return std::unexpected(pairs.error());
   MessageFilter filter{.limit = limits::list_page_default};
   std::set<std::string> seen;
@@ -130,6 +131,12 @@ std::expected<MessageFilter, std::string> parse_messages_query(std::string_view 
     if (!seen.insert(name).second) return std::unexpected(name + ": appears twice");
     if (value.empty()) return std::unexpected(name + ": is empty; leave it out instead");
     if (name == "destination") filter.destination = value;
+    if (name == "operation_ref") {
+      filter.operation = parse_handle(value);
+      if (!filter.operation) {
+        return std::unexpected("operation_ref: must be 32 hexadecimal digits");
+      }
+    }
     if (name == "state") {
       filter.state = message_state(value);
       if (!filter.state) {

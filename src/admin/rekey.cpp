@@ -1,6 +1,7 @@
 #include "admin/rekey.hpp"
 
 #include "admin/deciding.hpp"
+#include "admin/json_members.hpp"
 #include "admin/order_body.hpp"
 #include "admin/order_reading.hpp"
 #include "admin/replies.hpp"
@@ -61,12 +62,7 @@ std::string page_json(const Page& page) {
   out.begin_array();
   for (const std::string& journal : page.damaged_keys) out.text(journal);
   out.end_array();
-  out.name("next");
-  if (page.next.empty()) {
-    out.null();
-  } else {
-    out.text(page.next);
-  }
+  write_text_or_null(out, "next", page.next);
   out.end_object();
   return out.take() + "\n";
 }

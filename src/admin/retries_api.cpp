@@ -1,5 +1,6 @@
 #include "admin/retries_api.hpp"
 
+#include "admin/json_members.hpp"
 #include "admin/query.hpp"
 #include "admin/replies.hpp"
 #include "core/bytes/digests.hpp"
@@ -23,12 +24,6 @@ using metrics::Retry;
 /// Those of requests whose key had a record.
 constexpr std::array outcomes{Outcome::replay,       Outcome::in_progress, Outcome::key_misuse,
                               Outcome::failed_retry, Outcome::unknown,     Outcome::expired};
-
-void write_text_or_null(Writer& out, std::string_view name, std::string_view text) {
-  out.name(name);
-  if (text.empty()) return out.null();
-  out.text(text);
-}
 
 void write(Writer& out, const Retry& one) {
   out.begin_object();

@@ -1,5 +1,6 @@
 #include "admin/route_policies.hpp"
 
+#include "admin/json_members.hpp"
 #include "admin/replies.hpp"
 #include "core/bytes/rfc3339.hpp"
 #include "core/exchange/problem.hpp"
@@ -9,12 +10,6 @@ namespace idem::admin {
 namespace {
 
 using json::Writer;
-
-void write_text_or_null(Writer& out, std::string_view name, std::string_view text) {
-  out.name(name);
-  if (text.empty()) return out.null();
-  out.text(text);
-}
 
 void write_settings(Writer& out, const std::vector<EffectiveSetting>& settings) {
   out.name("settings");

@@ -1,5 +1,6 @@
 #include "admin/samples_api.hpp"
 
+#include "admin/json_members.hpp"
 #include "admin/query.hpp"
 #include "admin/replies.hpp"
 #include "json/writer.hpp"
@@ -17,27 +18,12 @@ using metrics::Levels;
 using metrics::Outcome;
 using metrics::Sample;
 
-std::int64_t seconds_of(Millis time) { return std::max<std::int64_t>(time.count(), 0) / 1'000; }
-
-void write(Writer& out, std::uint64_t value) { out.number(value); }
-void write(Writer& out, std::int64_t value) { out.number(value); }
-void write(Writer& out, double value) { out.real(value); }
-void write(Writer& out, bool value) { out.boolean(value); }
-template <class T>
-void write(Writer& out, const std::optional<T>& value) {
-  if (value) {
-    write(out, *value);
-  } else {
-    out.null();
-  }
-}
-
 /// One value of each sample, in their order: charts want columns.
 template <class Of>
 void column(Writer& out, std::string_view name, const std::vector<Sample>& samples, Of of) {
   out.name(name);
   out.begin_array();
-  for (const Sample& sample : samples) write(out, of(sample));
+  for (const Sample& sample : samples) write_value(out, of(sample));
   out.end_array();
 }
 

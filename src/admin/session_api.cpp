@@ -1,5 +1,6 @@
 #include "admin/session_api.hpp"
 
+#include "admin/json_members.hpp"
 #include "admin/order_body.hpp"
 #include "admin/order_reading.hpp"
 #include "admin/replies.hpp"
@@ -33,20 +34,10 @@ Read<SessionOrder> parse_session_order(std::string_view body) {
 std::string session_page(const Caller& caller, std::string_view csrf) {
   json::Writer out;
   out.begin_object();
-  out.name("name");
-  if (caller.name.empty()) {
-    out.null();
-  } else {
-    out.text(caller.name);
-  }
+  write_text_or_null(out, "name", caller.name);
   out.member("role", name_of(caller.role));
   out.member("login", caller.login);
-  out.name("csrf");
-  if (csrf.empty()) {
-    out.null();
-  } else {
-    out.text(csrf);
-  }
+  write_text_or_null(out, "csrf", csrf);
   out.end_object();
   return out.take() + "\n";
 }

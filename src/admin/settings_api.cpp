@@ -1,6 +1,7 @@
 #include "admin/settings_api.hpp"
 
 #include "admin/deciding.hpp"
+#include "admin/json_members.hpp"
 #include "admin/order_reading.hpp"
 #include "admin/replies.hpp"
 #include "json/writer.hpp"
@@ -27,12 +28,7 @@ std::string page_of(const SettingsDifference& difference) {
     out.end_object();
   }
   out.end_array();
-  out.name("refused");
-  if (difference.refused.empty()) {
-    out.null();
-  } else {
-    out.text(difference.refused);
-  }
+  write_text_or_null(out, "refused", difference.refused);
   out.end_object();
   return out.take() + "\n";
 }

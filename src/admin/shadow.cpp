@@ -1,5 +1,6 @@
 #include "admin/shadow.hpp"
 
+#include "admin/json_members.hpp"
 #include "admin/query.hpp"
 #include "admin/replies.hpp"
 #include "core/bytes/rfc3339.hpp"
@@ -34,12 +35,7 @@ void write_tenants(Writer& out, const ShadowReport::Route& route) {
   out.begin_array();
   for (const auto& tenant : route.tenants) {
     out.begin_object();
-    out.name("scope");
-    if (tenant.scope.empty()) {
-      out.null();
-    } else {
-      out.text(tenant.scope);
-    }
+    write_text_or_null(out, "scope", tenant.scope);
     write_counts(out, tenant.counts);
     out.name("clients");
     out.begin_array();
@@ -53,12 +49,6 @@ void write_tenants(Writer& out, const ShadowReport::Route& route) {
     out.end_object();
   }
   out.end_array();
-}
-
-void write_text_or_null(Writer& out, std::string_view name, std::string_view text) {
-  out.name(name);
-  if (text.empty()) return out.null();
-  out.text(text);
 }
 
 void write_examples(Writer& out, const ShadowReport::Route& route) {

@@ -24,17 +24,6 @@ void count(const AdminParts& parts, const Record& record, StoreTime now, Status:
 
 }  // namespace
 
-Task<void> take_census(const AdminParts& parts, Status& into) {
-  StoreCall counting = Count{};
-  auto asking = ask_store(parts.loop, parts.store, counting);
-  const auto counted = co_await asking;
-  if (!counted) {
-    into.store_error = counted.error().detail;
-    co_return;
-  }
-  into.census = std::get<Census>(*counted);
-}
-
 Task<void> count_unsettled(const AdminParts& parts, Status& into) {
   Status::Records records;
   for (const State state : {State::unknown, State::in_progress, State::completed}) {

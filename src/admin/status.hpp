@@ -28,8 +28,6 @@ struct Trouble {
 };
 std::vector<Trouble> troubles_of(const Status& status, metrics::Registry& registry);
 
-/// Asks the store for its census.
-Task<void> take_census(const AdminParts& parts, Status& into);
 /// Reads unsettled and completed records, page by page. Needs the census.
 Task<void> count_unsettled(const AdminParts& parts, Status& into);
 

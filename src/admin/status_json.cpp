@@ -1,3 +1,4 @@
+#include "admin/json_members.hpp"
 #include "admin/keys_json.hpp"
 #include "admin/status.hpp"
 #include "json/writer.hpp"
@@ -12,8 +13,6 @@ namespace {
 
 using json::Writer;
 using metrics::Availability;
-
-std::int64_t seconds_of(Millis time) { return std::max<std::int64_t>(time.count(), 0) / 1'000; }
 
 std::int64_t whole_seconds(std::chrono::duration<double> time) {
   return std::chrono::duration_cast<std::chrono::seconds>(time).count();
@@ -94,12 +93,9 @@ void add_messages(std::vector<Trouble>& troubles, const metrics::Gauges& gauges)
 void write_availability(Writer& out, const Availability::Seen& seen, bool is_up,
                         MonotonicTime now) {
   out.flag("up", is_up);
-  out.name("last_answer_seconds");
-  if (seen.last_answer) {
-    out.number(seconds_of(now - *seen.last_answer));
-  } else {
-    out.null();
-  }
+  write_optional(
+      out, "last_answer_seconds",
+      seen.last_answer ? std::optional(seconds_of(now - *seen.last_answer)) : std::nullopt);
   out.member("failures", seen.failures);
   out.name("last_failure");
   if (seen.reason.empty()) return out.null();

@@ -86,11 +86,17 @@ std::optional<MessageState> message_state(std::string_view name) noexcept {
 }
 
 Outbox::Result<std::vector<StoredMessage>> Outbox::list(const MessageFilter& filter) {
-  return values_of(
-      InternalSql::run(*transactions_, InternalStatement::list_messages,
-                       {std::string(filter.state ? name_of(*filter.state) : ""), filter.destination,
-                        filter.after, static_cast<std::int64_t>(filter.limit)}),
-      &message_of);
+  const std::string state(filter.state ? name_of(*filter.state) : "");
+  const auto most = static_cast<std::int64_t>(filter.limit);
+  if (!filter.operation) {
+    return values_of(InternalSql::run(*transactions_, InternalStatement::list_messages,
+                                      {state, filter.destination, filter.after, most}),
+                     &message_of);
+  }
+  return values_of(InternalSql::run(*transactions_, InternalStatement::messages_of_record,
+                                    {to_hex(filter.operation->bytes), state, filter.destination,
+                                     filter.after, most}),
+                   &message_of);
 }
 
 Outbox::Result<std::optional<StoredMessage>> Outbox::find(const std::string& id) {

@@ -14,15 +14,16 @@ enum class InternalStatement : std::uint8_t {
   note_sending,    ///< seq, claim → a row if the claim is the last one
   note_delivery,   ///< seq, claim, how, reference, why, delay, ambiguous → a row if it was noted
   list_messages,   ///< state or '', destination or '', after seq, most → outbox.cpp
-  find_message,    ///< id → the same columns, then content type, payload and history
-  hasten_message,  ///< id → a row if it waits; it is due now
-  count_messages,  ///< → destination, state, number, age of the oldest
-  redrive,         ///< destination, id, type (NULL: any), most, spacing, nothing there, why
-                   ///< → id, destination, type, verdict
-  try_redrive,     ///< The same, and changes nothing.
-  discard,         ///< destination, id, type (NULL: any), most, why → the same columns
-  try_discard,     ///< The same, and changes nothing.
-  reap_messages,   ///< most, retention → a row for each
+  messages_of_record,  ///< record's id, then as list_messages
+  find_message,        ///< id → the same columns, then content type, payload and history
+  hasten_message,      ///< id → a row if it waits; it is due now
+  count_messages,      ///< → destination, state, number, age of the oldest
+  redrive,             ///< destination, id, type (NULL: any), most, spacing, nothing there, why
+                       ///< → id, destination, type, verdict
+  try_redrive,         ///< The same, and changes nothing.
+  discard,             ///< destination, id, type (NULL: any), most, why → the same columns
+  try_discard,         ///< The same, and changes nothing.
+  reap_messages,       ///< most, retention → a row for each
   open_flow,   ///< id, operation, input, lease, token, whether calls are noted, first phase, the
                ///< record's point → point, its age, attempts, quiet for (or NULL), next, input
   pass_phase,  ///< id, point before, point now, lease, whether the next call is noted, next phase

@@ -93,8 +93,22 @@ test("a burst of dead letters is a need, with its lag by destination and its his
   await page.getByText('{"n" : 1}').waitFor();
   await page.getByText("Deciding needs the role operator").waitFor();
   assert.deepEqual(page.errors, []);
+  // From the message to the record whose work wrote it, and from there to its messages alone.
+  const message = page.url();
+  const [{ operation_ref: record }] = await until("dead", 1, (one) => one.type === "odd");
+  await page.getByRole("link", { name: record }).click();
+  await page.getByRole("link", { name: "that its work wrote to the outbox" }).click();
+  await page.getByText("Only those of the record").waitFor();
+  await page.getByRole("row").filter({ hasText: "odd" }).waitFor();
+  assert.equal(await page.getByRole("row").filter({ hasText: "receipts" }).filter({ hasText: "410" }).count(), 1);
+  await accessible(page);
+  await page.getByRole("navigation", { name: "States of messages" }).getByRole("link", { name: "delivered" }).click();
+  await page.getByText("The work of this record wrote no such message").waitFor();
+  await page.getByRole("link", { name: "Show those of all records" }).click();
+  await page.waitForFunction(() => !location.hash.includes("operation_ref"));
+  assert.deepEqual(page.errors, []);
   const viewer = await world.logIn("viewer");
-  await viewer.goto(page.url());
+  await viewer.goto(message);
   await viewer.getByText("The content needs the role support").waitFor();
   assert.deepEqual(viewer.errors, []);
 });

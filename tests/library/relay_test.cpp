@@ -304,6 +304,20 @@ TEST_P(Relayed, S18_messages_are_listed_in_pages_and_old_deliveries_reaped) {
   ASSERT_EQ(page.size(), 2);
   EXPECT_TRUE(outbox_.list({.state = MessageState::dead})->empty());
   EXPECT_TRUE(outbox_.list({.destination = "others"})->empty());
+  const auto listed = *outbox_.list({});
+  for (const StoredMessage& one : listed) {
+    const auto of_its_record = *outbox_.list({.operation = one.operation});
+    ASSERT_EQ(of_its_record.size(),
+              std::ranges::count(listed, one.operation, &StoredMessage::operation));
+    EXPECT_TRUE(std::ranges::all_of(of_its_record, [&](const StoredMessage& other) {
+      return other.operation == one.operation;
+    }));
+    EXPECT_TRUE(
+        outbox_.list({.operation = one.operation, .after = of_its_record.back().seq})->empty());
+    EXPECT_TRUE(outbox_.list({.state = MessageState::dead, .operation = one.operation})->empty());
+    EXPECT_TRUE(outbox_.list({.destination = "others", .operation = one.operation})->empty());
+  }
+  EXPECT_TRUE(outbox_.list({.operation = RecordId{}})->empty());
   {
     Relay relay(*engine_, {destination()}, by_hand());
     deliver_all(relay);

@@ -163,23 +163,36 @@ function Rows({ of: messages }: { of: MessageSummary[] }) {
 }
 
 /** Why the list is empty. */
-function noneOf(state: MessageState, destination: string): string {
+function noneOf(state: MessageState | "", destination: string, record: string): string {
+  if (record !== "")
+    return (
+      "The work of this record wrote no such message, or the gateway has forgotten it. Services write messages by the " +
+      "library or the SQL face."
+    );
   const to = destination === "" ? "" : ` to ${destination}`;
   if (state === "dead") return `There is no dead letter${to}. That is normal.`;
   if (state === "waiting") return `No message${to} waits. That is normal: the relay sends each within seconds.`;
   return `No message${to} is ${state}, or the gateway has forgotten it.`;
 }
 
-function Filters({ state, destination }: { state: MessageState; destination: string }) {
+function Filters({ state, destination, record }: { state: MessageState | ""; destination: string; record: string }) {
   const wanted = useField(destination);
   // A link to a destination fills the form of a page that is open already.
   return (
     <>
       <nav class="tabs" aria-label="States of messages">
+        {record === "" ? null : (
+          <a
+            href={address(["messages"], { destination, operation_ref: record })}
+            aria-current={state === "" ? "page" : undefined}
+          >
+            all
+          </a>
+        )}
         {states.map((one) => (
           <a
             key={one}
-            href={address(["messages"], { state: one, destination })}
+            href={address(["messages"], { state: one, destination, operation_ref: record })}
             aria-current={state === one ? "page" : undefined}
           >
             <span aria-hidden="true">{signs[one]}</span> {one === "dead" ? "dead letters" : one}
@@ -204,11 +217,13 @@ function Filters({ state, destination }: { state: MessageState; destination: str
 function List() {
   const who = session.value as Session;
   const filters = place.value.filters;
-  const state = (filters.get("state") ?? "waiting") as MessageState;
+  const record = filters.get("operation_ref") ?? "";
+  // Of one record they are few: all states at once.
+  const state = (filters.get("state") ?? (record === "" ? "waiting" : "")) as MessageState | "";
   const destination = filters.get("destination") ?? "";
   const cursor = filters.get("cursor") ?? "";
   const came = useSignal<Came | null>(null);
-  const parameters = query({ state, destination, cursor, limit: 50 });
+  const parameters = query({ state, destination, operation_ref: record, cursor, limit: 50 });
   const { loaded, again } = useLive(() => get<MessagesPage>(`/v1/outbox${parameters}`), 5_000, [parameters]);
   const { value, problem } = loaded.value;
   return (
@@ -217,10 +232,16 @@ function List() {
         <Lag />
       </Section>
       <Section title="Messages">
-        <Filters state={state} destination={destination} />
-        <p class="note">{listStates[state]}</p>
+        <Filters state={state} destination={destination} record={record} />
+        {record === "" ? null : (
+          <p>
+            Only those of the record <Ref of={record} />.{" "}
+            <a href={address(["messages"], { state, destination })}>Show those of all records</a>
+          </p>
+        )}
+        {state === "" ? null : <p class="note">{listStates[state]}</p>}
         <CameOf of={came} />
-        {state === "dead" ? (
+        {state === "dead" && record === "" ? (
           <Orders
             key={destination}
             which={destination === "" ? {} : { destination }}
@@ -237,7 +258,7 @@ function List() {
             <p class="loading">Reading messages…</p>
           ) : null
         ) : value.messages.length === 0 ? (
-          <Nothing>{noneOf(state, destination)}</Nothing>
+          <Nothing>{noneOf(state, destination, record)}</Nothing>
         ) : (
           <Rows of={value.messages} />
         )}

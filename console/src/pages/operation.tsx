@@ -105,6 +105,9 @@ function Facts({ of: key }: { of: Key }) {
       {key.release_basis === null ? null : <Fact name="why it may run again">{key.release_basis}</Fact>}
       {key.last_error_code === "" ? null : <Fact name="last error">{key.last_error_code}</Fact>}
       {key.trace_id === null ? null : <Fact name="trace"><Elsewhere to={key.trace_link}>{key.trace_id}</Elsewhere></Fact>}
+      <Fact name="messages">
+        <a href={address(["messages"], { operation_ref: key.ref })}>that its work wrote to the outbox</a>
+      </Fact>
       <Fact name="request's fingerprint">{key.request_fingerprint}</Fact>
       <Fact name="reference">{key.ref}</Fact>
     </dl>

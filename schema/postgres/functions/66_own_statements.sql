@@ -26,6 +26,19 @@ BEGIN ATOMIC
     WHERE o.id = message;
 END;
 
+-- Those of one record.
+CREATE OR REPLACE FUNCTION idem.messages_of_record(record uuid, of_state text, of_destination text, after bigint,
+  most bigint)
+RETURNS TABLE (seq bigint, id text, operation text, destination text, type text, aggregatetype text, aggregateid text,
+  state text, created_at bigint, due_at bigint, attempts integer, in_flight integer, ambiguous integer, reference text,
+  last_error text, ended_at bigint) LANGUAGE sql STABLE
+BEGIN ATOMIC
+  SELECT m.*
+    FROM idem.outbox o CROSS JOIN LATERAL idem.list_messages(of_state, of_destination, o.seq - 1, 1) m
+    WHERE o.operation = record AND o.seq > after AND m.seq = o.seq
+    ORDER BY m.seq LIMIT most;
+END;
+
 -- Makes a waiting message due now. No row: there is none, or a relay has it.
 CREATE OR REPLACE FUNCTION idem.hasten_message(message uuid) RETURNS SETOF integer LANGUAGE sql
 BEGIN ATOMIC

@@ -25,6 +25,8 @@ OutboxCommand::OutboxCommand(CLI::App& app)
                    "only messages that are waiting, delivered, dead or discarded")
       ->type_name("TEXT:{waiting,delivered,dead,discarded}");
   list_->add_option("--destination", destination_, "only to this destination");
+  list_->add_option("--operation-ref", operation_ref_,
+                    "only those that were sent with this record");
   list_->add_option("--limit", limit_, "messages in a page, 1 to 1000");
   list_->add_option("--cursor", cursor_, "continue after an earlier page");
   for (auto* const one : {show_, retry_}) {
@@ -43,6 +45,7 @@ int OutboxCommand::run() {
   std::string target = "/v1/outbox";
   add_parameter(target, "state", state_);
   add_parameter(target, "destination", destination_);
+  add_parameter(target, "operation_ref", operation_ref_);
   add_parameter(target, "limit", number_or_nothing(limit_));
   add_parameter(target, "cursor", cursor_);
   return finish(target, nullptr, print_messages);

@@ -19,7 +19,7 @@ class OutboxCommand : public OperatorCommand {
   CLI::App* list_;
   CLI::App* show_;
   CLI::App* retry_;
-  std::string state_, destination_, cursor_, id_;
+  std::string state_, destination_, operation_ref_, cursor_, id_;
   std::optional<std::size_t> limit_;
 };
 

@@ -9,6 +9,7 @@
 #include <atomic>
 #include <deque>
 #include <mutex>
+#include <set>
 
 namespace idem::gateway {
 namespace {
@@ -113,6 +114,17 @@ class LoopSearchIndex final : public SearchIndex {
       read_answer(reading, settings, complete->response);
     }
     return reading.take();
+  }
+
+  bool is_new(const RecordId& pending) override {
+    const std::lock_guard lock(mutex_);
+    if (!pending_.insert(pending).second) return false;
+    pending_in_order_.push_back(pending);
+    if (pending_in_order_.size() > limits::search_pending_max) {
+      pending_.erase(pending_in_order_.front());
+      pending_in_order_.pop_front();
+    }
+    return true;
   }
 
   // The record is forgotten on the day of its tombstone's end, or later if it takes long to
@@ -324,6 +336,8 @@ class LoopSearchIndex final : public SearchIndex {
   std::mutex mutex_;
   SharedSettings settings_;
   std::deque<Entry> waiting_;
+  std::set<RecordId> pending_;  ///< Seen by is_new().
+  std::deque<RecordId> pending_in_order_;
   std::atomic<std::size_t> open_{0};  ///< Waiting, or being written.
   std::atomic<bool> woken_{false};
   // Of the loop's thread:

@@ -42,6 +42,11 @@ class SearchIndex {
   virtual std::vector<Findable> in_ending(const GatewaySettings& settings,
                                           const StoreCall& call) = 0;
 
+  /// Of a request that is stored and waits: whether this is the first that is asked of the latest
+  /// records that wait. A retry of it has a trace of its own, and retries without an end would be
+  /// lines without an end. Safe from any thread.
+  virtual bool is_new(const RecordId& pending) = 0;
+
   /// Queues the values of a record on this route. Never waits; what has no room is dropped and
   /// counted. Safe from any thread.
   virtual void add(const RecordId& id, const Route& route, std::vector<Findable> values) = 0;

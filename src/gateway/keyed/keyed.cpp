@@ -191,6 +191,7 @@ class KeyedDriver {
     if (execute == nullptr && pending == nullptr) return;
     // The values of one that was released are there: retries without an end would not be.
     if (execute != nullptr && execute->again) return;
+    if (pending != nullptr && !shared_.search->is_new(pending->id)) return;
     auto findable = std::move(request_.findable);
     if (has_body_) {
       findable = shared_.search->in_request(settings_, request_.seen.trace_id(client_.head()),

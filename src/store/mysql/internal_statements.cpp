@@ -68,6 +68,10 @@ constexpr InternalText list_messages{"SELECT " IDEM_MESSAGE_COLUMNS
                                      " FROM idem_outbox WHERE ($1 = '' OR state = $1)"
                                      " AND ($2 = '' OR destination = $2) AND seq > $3"
                                      " ORDER BY seq LIMIT $4"};
+constexpr InternalText messages_of_record{
+    "SELECT " IDEM_MESSAGE_COLUMNS
+    " FROM idem_outbox WHERE operation = UNHEX($1) AND ($2 = '' OR state = $2)"
+    " AND ($3 = '' OR destination = $3) AND seq > $4 ORDER BY seq LIMIT $5"};
 constexpr InternalText find_message{
     "SELECT " IDEM_MESSAGE_COLUMNS
     ", CONVERT(content_type USING utf8mb4), payload, history FROM idem_outbox"
@@ -185,6 +189,8 @@ InternalText text_of(InternalStatement statement) noexcept {
       return note_sending;
     case InternalStatement::list_messages:
       return list_messages;
+    case InternalStatement::messages_of_record:
+      return messages_of_record;
     case InternalStatement::find_message:
       return find_message;
     case InternalStatement::hasten_message:

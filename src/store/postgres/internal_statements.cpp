@@ -32,6 +32,9 @@ std::string_view text_of(InternalStatement statement) noexcept {
     case InternalStatement::list_messages:
       return "SELECT * FROM idem.list_messages($1::pg_catalog.text, $2::pg_catalog.text,"
              " $3::bigint, $4::bigint)";
+    case InternalStatement::messages_of_record:
+      return "SELECT * FROM idem.messages_of_record($1::pg_catalog.uuid, $2::pg_catalog.text,"
+             " $3::pg_catalog.text, $4::bigint, $5::bigint)";
     case InternalStatement::find_message:
       return "SELECT * FROM idem.find_message($1::pg_catalog.uuid)";
     case InternalStatement::hasten_message:

@@ -66,6 +66,10 @@ constexpr std::string_view list_messages =
     "SELECT " IDEM_MESSAGE_COLUMNS
     " FROM idem_outbox WHERE ($1 = '' OR state = $1)"
     " AND ($2 = '' OR destination = $2) AND seq > $3 ORDER BY seq LIMIT $4";
+constexpr std::string_view messages_of_record =
+    "SELECT " IDEM_MESSAGE_COLUMNS
+    " FROM idem_outbox WHERE operation = $1 AND ($2 = '' OR state = $2)"
+    " AND ($3 = '' OR destination = $3) AND seq > $4 ORDER BY seq LIMIT $5";
 constexpr std::string_view find_message = "SELECT " IDEM_MESSAGE_COLUMNS
                                           ", content_type, payload, history FROM idem_outbox"
                                           " WHERE id = $1";
@@ -173,6 +177,8 @@ std::string_view text_of(InternalStatement statement) noexcept {
       return note_sending;
     case InternalStatement::list_messages:
       return list_messages;
+    case InternalStatement::messages_of_record:
+      return messages_of_record;
     case InternalStatement::find_message:
       return find_message;
     case InternalStatement::hasten_message:

@@ -351,9 +351,10 @@ TEST_F(Worker, S18_the_admin_api_names_the_mistake_in_an_order) {
   };
   says(get("/v1/outbox?state=lost"), "state: must be waiting, delivered, dead or discarded");
   says(get("/v1/outbox?limit=0"), "limit: must be");
+  says(get("/v1/outbox?operation_ref=x"), "operation_ref: must be 32 hexadecimal digits");
   says(get("/v1/outbox?destination=%00"), "destination: has a zero byte");
   says(post("/v1/dlq/redrive", R"({"type":"\u0000","reason":"r"})"), "a zero byte");
-  says(get("/v1/dlq?state=dead"), "none of destination, limit and cursor");
+  says(get("/v1/dlq?state=dead"), "none of destination, operation_ref, limit and cursor");
   EXPECT_EQ(get("/v1/outbox/00000000000000000000000000000000").status, 404);
   EXPECT_EQ(post("/v1/outbox/00000000000000000000000000000000/retry", "{}").status, 404);
   EXPECT_EQ(idem({"outbox", "retry", "00000000000000000000000000000000"}).exit_code, 4);
@@ -396,6 +397,16 @@ TEST_F(Worker, S18_the_admin_api_shows_and_decides_as_its_page_says) {
     ASSERT_EQ(page["messages"].items.size(), 1U) << target;
     EXPECT_EQ(page["messages"].items[0]["id"].string, dead) << target;
   }
+  const std::string record =
+      parse_json(ask("GET", "/v1/outbox/" + dead).body).value_or(Json{})["operation_ref"].string;
+  for (const std::string target : {"/v1/dlq?operation_ref=", "/v1/outbox?operation_ref="}) {
+    const Json page = parse_json(ask("GET", target + record).body).value_or(Json{});
+    ASSERT_EQ(page["messages"].items.size(), 1U) << target;
+    const Json none = parse_json(ask("GET", target + std::string(32, '0')).body).value_or(Json{});
+    EXPECT_TRUE(none.has("messages") && none["messages"].items.empty()) << target;
+  }
+  EXPECT_NE(idem({"outbox", "list", "--operation-ref", record}).output.find(dead.substr(0, 8)),
+            std::string::npos);
   for (const auto* folder : {"/v1/dlq/", "/v1/outbox/"}) {
     const Json shown = parse_json(ask("GET", folder + dead).body).value_or(Json{});
     EXPECT_EQ(shown["payload"].string, "poison") << folder;

@@ -198,6 +198,7 @@ void use_own_statements(Store& store) {
   use(put_message, {id, id, "d", "type", "about", "paid", "{}", "application/json"});
   use(find_message, {id});
   use(list_messages, {"waiting", "d", n(0), n(10)});
+  use(messages_of_record, {id, "waiting", "d", n(0), n(10)});
   use(count_messages, {});
   use(hasten_message, {id});
   const SqlRows claimed = use(claim_messages, {"d", n(10), n(1000), n(1000), n(1)});

@@ -28,6 +28,7 @@ constexpr const char* back_to_version_2 = R"(
   ALTER TABLE idem.slots DROP COLUMN unsent_token;
   ALTER TABLE idem.evidence DROP COLUMN checksum;
   DROP TABLE idem.journal CASCADE;
+  DROP INDEX idem.outbox_of_record;
   DELETE FROM idem.schema_version WHERE version > 2;
   UPDATE idem.schema_functions SET checksum = 'older', program = '0.0.9';
   DO $$

@@ -13,7 +13,7 @@ constexpr const char* back_to_version_1 =
     "ALTER TABLE idem_flows RENAME COLUMN no_call_in_flight_since TO quiet_since;"
     "ALTER TABLE idem_outbox RENAME COLUMN claim TO fence;"
     "ALTER TABLE idem_meta DROP COLUMN checksum; ALTER TABLE idem_evidence DROP COLUMN checksum;"
-    "DROP TABLE idem_journal;"
+    "DROP TABLE idem_journal; DROP INDEX idem_outbox_of_record;"
     "PRAGMA user_version = 1";
 
 constexpr const char* all_objects =

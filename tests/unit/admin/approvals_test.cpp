@@ -62,7 +62,8 @@ class ApprovedOrders : public AdminOverStore {
   ApprovalRequest request_for(const JobTarget& target) const {
     return {.id = id_, .kind = ApprovalKind::resolve, .ref = to_hex(target.id.bytes)};
   }
-  KeysApi keys_{parts_, shard_, approvals_};
+  SharedCensus census_{loop_, *store_};
+  KeysApi keys_{parts_, shard_, approvals_, census_};
 };
 
 TEST_F(ApprovedOrders, S19_negative_evidence_counts_from_the_moment_of_the_order) {
@@ -101,7 +102,7 @@ TEST_F(ApprovedOrders, V29_what_another_process_decides_meanwhile_is_no_refusal)
   pass(Millis(120'000));
   OvertakenStore store(*store_);
   AdminParts parts = over(store);
-  KeysApi keys(parts, shard_, approvals_);
+  KeysApi keys(parts, shard_, approvals_, census_);
   const OrderBody order = approved(nothing_there(target), seen(target));
   const ApprovalRequest request = request_for(target);
   const auto answer = run([&] { return keys.decide(request, order); });
