@@ -5,6 +5,7 @@ include(GNUInstallDirs)
 include(CMakePackageConfigHelpers)
 
 install(TARGETS idem RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR} COMPONENT runtime)
+install(TARGETS idem-check RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR} COMPONENT check)
 # The program prints its own manual and completions, so that they are those of the program beside them.
 install(CODE "
   set(IDEM_PROGRAM \"$<TARGET_FILE:idem>\")

@@ -16,7 +16,9 @@ install(CODE "
   execute_process(COMMAND_ERROR_IS_FATAL ANY COMMAND sed -E -z -i
     [=[s@\\[([^]]*)\\]\\((\\.\\./)*(bench|examples|ARCHITECTURE\\.md|CONTRIBUTING\\.md)[^)]*\\)@\\1@g]=] \${idem_pages})"
   COMPONENT runtime EXCLUDE_FROM_ALL)
-foreach(pair runtime=idem development=libidem-dev)
+install(FILES ${packaging}/copyright DESTINATION share/doc/idem-check COMPONENT check EXCLUDE_FROM_ALL)
+install(FILES docs/check.md DESTINATION share/doc/idem-check COMPONENT check EXCLUDE_FROM_ALL)
+foreach(pair runtime=idem check=idem-check development=libidem-dev)
   string(REGEX REPLACE "=.*" "" component ${pair})
   string(REGEX REPLACE ".*=" "" package ${pair})
   install(CODE "
@@ -30,7 +32,7 @@ set(CPACK_GENERATOR DEB)
 set(CPACK_PACKAGE_NAME idem)
 set(CPACK_PACKAGE_VENDOR "Idem maintainers")
 set(CPACK_PACKAGE_CONTACT "Idem maintainers <maintainers@idem.example>")
-set(CPACK_COMPONENTS_ALL runtime development)
+set(CPACK_COMPONENTS_ALL runtime check development)
 set(CPACK_DEB_COMPONENT_INSTALL ON)
 # One file of the package lies outside of /usr.
 set(CPACK_SET_DESTDIR ON)
@@ -54,6 +56,15 @@ set(CPACK_COMPONENT_RUNTIME_DESCRIPTION "gateway that makes a retried API call h
 A reverse proxy that reserves the Idempotency-Key of a request durably, runs
 the request once, stores the answer, and gives every retry the same answer.
 Stores: SQLite, PostgreSQL, MariaDB, Redis, DynamoDB.")
+
+# For those who test an API and run no gateway; `idem` has the same command.
+set(CPACK_DEBIAN_CHECK_PACKAGE_NAME idem-check)
+set(CPACK_DEBIAN_CHECK_PACKAGE_SECTION net)
+set(CPACK_DEBIAN_CHECK_PACKAGE_SHLIBDEPS ON)
+set(CPACK_DEBIAN_CHECK_PACKAGE_RECOMMENDS ca-certificates)
+set(CPACK_COMPONENT_CHECK_DESCRIPTION "tests from outside whether an API keeps the promise of its keys
+Sends retries, races, cut requests and lost answers to an HTTP API that claims
+to support Idempotency-Key, and reports what runs twice. Needs no server.")
 
 # What the files for find_package and pkg-config ask for; each store names its own (idem_store() in CMakeLists.txt).
 set(dev_depends libssl-dev libfmt-dev libcurl4-openssl-dev ${idem_store_debian})

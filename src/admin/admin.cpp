@@ -258,10 +258,12 @@ class Admin final : public http::Service {
     co_return json_answer(status_page(status, parts_.registry, MonotonicClock::now()));
   }
 
-  /// Thousands of records are read for this, so that several open pages share what one has read.
+  /// Thousands of records are read for this, so that several open pages share what one has read;
+  /// of a store that takes long for it, for ten times as long.
   Task<void> read_unsettled(std::chrono::seconds max_age, Status& into) {
     const auto now = MonotonicClock::now();
-    if (unsettled_ && now - unsettled_at_ <= max_age) {
+    const Millis age_max = std::max<Millis>(max_age, SharedCensus::rest_after(unsettled_took_));
+    if (unsettled_ && now - unsettled_at_ <= age_max) {
       into.records = unsettled_;
       co_return;
     }
@@ -269,6 +271,7 @@ class Admin final : public http::Service {
     co_await reading;
     unsettled_ = into.records;
     unsettled_at_ = now;
+    unsettled_took_ = MonotonicClock::now() - now;
   }
 
   // Without the census: operators need the other numbers most while the store does not answer.
@@ -309,6 +312,7 @@ class Admin final : public http::Service {
   SamplesApi samples_;
   std::optional<Status::Records> unsettled_;
   MonotonicTime unsettled_at_{};
+  Millis unsettled_took_{};
 };
 
 }  // namespace

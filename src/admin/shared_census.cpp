@@ -13,6 +13,10 @@ constexpr int rest_factor = 10;
 
 }  // namespace
 
+Millis SharedCensus::rest_after(Millis took) noexcept {
+  return took > quick_max ? rest_factor * took : Millis(0);
+}
+
 Task<SharedCensus::Result> SharedCensus::fresh() {
   const MonotonicTime began = MonotonicClock::now();
   StoreCall count = Count{};
@@ -31,8 +35,7 @@ Task<SharedCensus::Result> SharedCensus::fresh() {
 Task<SharedCensus::Result> SharedCensus::recent(Millis age) {
   if (last_) {
     const Millis passed = MonotonicClock::now() - asked_at_;
-    const Millis rest = took_ > quick_max ? rest_factor * took_ : Millis(0);
-    if (passed < std::max(age, rest)) {
+    if (passed < std::max(age, rest_after(took_))) {
       Census census = *last_;
       census.now += passed;
       co_return census;

@@ -18,11 +18,14 @@ class SharedCensus {
   /// Both outlive it.
   SharedCensus(Loop& loop, Store& store) : loop_(loop), store_(store) {}
 
+  /// For how long an answer of the store that took so long is shared: ten times that; one that was
+  /// quick is not shared.
+  static Millis rest_after(Millis took) noexcept;
+
   /// Asks the store.
   Task<Result> fresh();
-  /// The last one if it is younger than this, or if it took long and is younger than ten times
-  /// that: so the store counts for a tenth of the time, however many ask. Its `now` is that of the
-  /// answer.
+  /// The last one if it is younger than this or than rest_after() says: so the store counts for a
+  /// tenth of the time, however many ask. Its `now` is that of the answer.
   Task<Result> recent(Millis age);
   /// The next one is fresh: this process has changed a record's state.
   void forget() noexcept { last_.reset(); }

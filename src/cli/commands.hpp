@@ -2,6 +2,7 @@
 
 #include "admin/links.hpp"
 #include "admin/login/login_settings.hpp"
+#include "cli/exit_code.hpp"
 #include "gateway/settings.hpp"
 #include "metrics/tenants.hpp"
 #include "tracing/settings.hpp"
@@ -20,16 +21,6 @@
 
 /// The command line: reads the settings and composes the parts of a process.
 namespace idem::cli {
-
-/// How a command ends (docs/commands.md).
-enum ExitCode : int {
-  done = 0,
-  failed = 1,
-  usage = 2,
-  not_reachable = 3,
-  not_found = 4,
-  refused = 5
-};
 
 int run(int argc, char** argv);
 

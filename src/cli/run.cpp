@@ -1,3 +1,4 @@
+#include "cli/check/check_command.hpp"
 #include "cli/commands/admin_command.hpp"
 #include "cli/commands/approvals_command.hpp"
 #include "cli/commands/audit_command.hpp"
@@ -102,6 +103,7 @@ int run_command(int argc, char** argv) {
   auto* version_command = app.add_subcommand("version", "Print the version");
   bool version_json = false;
   version_command->add_flag("--json", version_json, json_help);
+  CheckCommand check(*app.add_subcommand("check", "Judge from outside how any API keeps its keys"));
   const CompletionCommand completion(app);
   const ManCommand man(app);
   try {
@@ -130,6 +132,7 @@ int run_command(int argc, char** argv) {
   if (admin.parsed()) return admin.run();
   if (audit.parsed()) return audit.run();
   if (store.parsed()) return store.run();
+  if (check.parsed()) return check.run();
   if (init.parsed()) return init.run();
   if (doctor.parsed()) return doctor.run();
   if (completion.parsed()) return completion.run();

@@ -78,7 +78,8 @@ bool are_clean(std::string_view text, const Lines& lines, Complaints& complaints
 
 class Builder final : public YAML::EventHandler {
  public:
-  Builder(const Lines& lines, Complaints& complaints) : lines_(lines), complaints_(complaints) {}
+  Builder(const Lines& lines, Complaints& complaints, std::size_t depth_max)
+      : lines_(lines), complaints_(complaints), depth_max_(depth_max) {}
 
   Node take() { return std::move(root_); }
   bool refused() const noexcept { return refused_; }
@@ -128,7 +129,7 @@ class Builder final : public YAML::EventHandler {
   }
 
   void open(Node node) {
-    if (open_.size() >= limits::config_depth_max) {
+    if (open_.size() >= depth_max_) {
       return refuse(node.place, "this is nested deeper than any setting is");
     }
     open_.push_back(std::move(node));
@@ -174,6 +175,7 @@ class Builder final : public YAML::EventHandler {
 
   const Lines& lines_;
   Complaints& complaints_;
+  const std::size_t depth_max_;
   std::vector<Node> open_;
   Node root_;
   bool refused_ = false;
@@ -208,11 +210,11 @@ class Bytes final : public std::streambuf {
 };
 
 std::optional<Node> parse(std::string_view text, const std::string& source, const Lines& lines,
-                          Complaints& complaints) {
+                          Complaints& complaints, std::size_t depth_max) {
   Bytes bytes(text);
   std::istream stream(&bytes);
   YAML::Parser parser(stream);
-  Builder builder(lines, complaints);
+  Builder builder(lines, complaints, depth_max);
   if (!parser.HandleNextDocument(builder)) {
     return Node{.kind = Node::Kind::map, .place = {source, 1, 1}};
   }
@@ -232,15 +234,16 @@ std::optional<Node> parse(std::string_view text, const std::string& source, cons
 }  // namespace
 
 std::optional<Node> read_yaml(std::string_view text, const std::string& source,
-                              Complaints& complaints) {
-  if (text.size() > limits::config_file_bytes_max) {
-    complaints.add({source, 1, 1}, "the file has more than 1MiB; no configuration is so large");
+                              Complaints& complaints, YamlLimits most) {
+  if (text.size() > most.bytes) {
+    complaints.add({source, 1, 1}, "the file has more than " + std::to_string(most.bytes >> 20) +
+                                       "MiB; no such file is so large");
     return std::nullopt;
   }
   const Lines lines(text, source);
   if (!are_clean(text, lines, complaints)) return std::nullopt;
   try {
-    return parse(text, source, lines, complaints);
+    return parse(text, source, lines, complaints, most.depth);
   } catch (const YAML::Exception& error) {
     complaints.add(lines.at(error.mark), "this is no YAML (" + error.msg +
                                              "); look at indentation, colons, quotes and brackets");

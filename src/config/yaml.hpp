@@ -2,6 +2,8 @@
 
 #include "config/given.hpp"
 
+#include <idem/limits.hpp>
+
 #include <optional>
 #include <string>
 #include <string_view>
@@ -25,12 +27,17 @@ struct Node {
   Place place{};
 };
 
-/// Parses the document in `text`. Errors, with places of `source`: more bytes than
-/// limits::config_file_bytes_max or deeper nesting than limits::config_depth_max; bytes that are no
-/// UTF-8; tabs and other control characters; duplicate keys; anchors, aliases and tags; a second
-/// document. An empty file is an empty map.
+/// How much of a document is read: by default as much as a configuration has.
+struct YamlLimits {
+  std::size_t bytes = limits::config_file_bytes_max;
+  std::size_t depth = limits::config_depth_max;
+};
+
+/// Parses the document in `text`. Errors, with places of `source`: more bytes or deeper nesting
+/// than `most`; bytes that are no UTF-8; tabs and other control characters; duplicate keys;
+/// anchors, aliases and tags; a second document. An empty file is an empty map.
 std::optional<Node> read_yaml(std::string_view text, const std::string& source,
-                              Complaints& complaints);
+                              Complaints& complaints, YamlLimits most = {});
 
 /// `text` as a scalar that reads as the same text: plain if that is unambiguous, else in quotes.
 std::string yaml_text(std::string_view text);

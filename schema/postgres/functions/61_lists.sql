@@ -19,7 +19,8 @@ BEGIN
 END $$;
 
 -- Up to `most` records in the order of their ids, behind `after`; a NULL matches any. Records that evidence can settle
--- are found without reading all: running ones by the due batches of leases, the others in idem.parked_records.
+-- are found without reading all: running ones by the due batches of leases, the others in idem.parked_records. OFFSET 0
+-- keeps their ids the outer side of the join: by its estimates PostgreSQL would read millions of slots in order instead.
 CREATE OR REPLACE FUNCTION idem.list(of_state idem.state, of_scope text, of_operation text, created_before timestamptz,
                                      after uuid, most integer)
 RETURNS SETOF idem.slots LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp
@@ -30,7 +31,7 @@ DECLARE
 BEGIN
   IF of_state IN ('pending', 'unknown', 'failed_retryable') THEN
     RETURN QUERY
-      SELECT s.* FROM idem.parked_records t JOIN idem.slots s ON s.id = t.id
+      SELECT s.* FROM idem.parked_records t CROSS JOIN LATERAL (SELECT * FROM idem.slots s WHERE s.id = t.id OFFSET 0) s
       WHERE t.state = of_state AND t.id > coalesce(after, idem.nil_uuid()) AND s.state = of_state
         AND idem.is_live(s, at)
         AND (of_scope IS NULL OR s.scope = of_scope COLLATE "C")
@@ -46,16 +47,16 @@ BEGIN
         UNION
         SELECT i.id FROM idem.lease_due_batches l CROSS JOIN LATERAL unnest(l.ids) i(id)
           WHERE i.id > coalesce(after, idem.nil_uuid())
-      ) known JOIN idem.slots s ON s.id = known.id
+      ) known CROSS JOIN LATERAL (SELECT * FROM idem.slots s WHERE s.id = known.id OFFSET 0) s
       WHERE s.state = of_state AND (of_scope IS NULL OR s.scope = of_scope COLLATE "C")
         AND (of_operation IS NULL OR s.operation = of_operation COLLATE "C")
         AND (created_before IS NULL OR s.created_at < created_before)
-      ORDER BY s.id LIMIT most;
+      ORDER BY known.id LIMIT most;
     RETURN;
   END IF;
   RETURN QUERY
     SELECT v.* FROM idem.slots s CROSS JOIN LATERAL idem.view_of(s, at) v
-    WHERE v.id IS NOT NULL AND (after IS NULL OR s.id > after)
+    WHERE v.id IS NOT NULL AND s.id > coalesce(after, idem.nil_uuid())
       AND (of_state IS NULL OR v.state = of_state) AND (of_scope IS NULL OR v.scope = of_scope COLLATE "C")
       AND (of_operation IS NULL OR v.operation = of_operation COLLATE "C")
       AND (created_before IS NULL OR v.created_at < created_before)

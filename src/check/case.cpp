@@ -1,0 +1,241 @@
+#include "check/case.hpp"
+
+#include "check/wire/lost_answer.hpp"
+
+#include <algorithm>
+#include <charconv>
+#include <latch>
+#include <thread>
+
+namespace idem::check {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+using Millis = CaseRun::Millis;
+
+// A report shows what a reader can compare by eye.
+constexpr std::size_t shown_bytes_max = 200;
+// Of a race of a hundred, the first answers show what the others do.
+constexpr std::size_t remembered_of_race_max = 6;
+
+/// How long a refusal asks to wait; at most a second, so that a run ends.
+Millis advised_wait(const Answer& answer, Millis otherwise) {
+  const std::string* const after = answer.find("Retry-After");
+  int seconds = 0;
+  if (after == nullptr) return otherwise;
+  const auto parsed = std::from_chars(after->data(), after->data() + after->size(), seconds);
+  if (parsed.ec != std::errc{} || seconds < 0) return otherwise;
+  return std::clamp<Millis>(std::chrono::seconds(seconds), Millis(50), Millis(1'000));
+}
+
+}  // namespace
+
+std::string shown(const CaseRun::Sent& sent) {
+  if (!sent) return "no answer (" + sent.error() + ")";
+  std::string text = std::to_string(sent->status);
+  if (sent->body.empty()) return text + " without a body";
+  text += ' ' + sent->body.substr(0, shown_bytes_max);
+  while (!text.empty() && (text.back() == '\n' || text.back() == ' ')) text.pop_back();
+  return sent->body.size() > shown_bytes_max ? text + "..." : text;
+}
+
+bool is_same_answer(const Answer& a, const Answer& b) {
+  return a.status == b.status && a.body == b.body;
+}
+
+bool is_same_result(const CaseRun& run, const Answer& a, const Answer& b) {
+  if (!a.is_success() || !b.is_success()) return is_same_answer(a, b);
+  const std::string id = run.resource_of(a);
+  const std::string other = run.resource_of(b);
+  return id.empty() && other.empty() ? a.body == b.body : id == other;
+}
+
+CaseRun::CaseRun(Api& api) : api_(api), effects_before_(api.effects()) {}
+
+Millis CaseRun::since_begin() const {
+  return std::chrono::duration_cast<Millis>(Clock::now() - begin_);
+}
+
+void CaseRun::remember(Call call, const Sent& sent) {
+  call.took = since_begin() - call.began;
+  call.request = api_.masked(std::move(call.request));
+  call.answer = api_.masked(std::move(call.answer));
+  if (!sent) call.failure = sent.error();
+  const std::lock_guard lock(mutex_);
+  calls_.push_back(std::move(call));
+  if (!sent || !sent->is_success()) return;
+  const std::string id = resource_of(*sent);
+  made_.insert(id.empty() ? sent->body : id);
+}
+
+CaseRun::Sent CaseRun::exchange(const Request& request, const std::string& what) {
+  const std::string bytes = request.bytes(api_.origin().authority());
+  Call call{.what = what, .request = bytes, .answer = {}, .failure = {}, .began = since_begin()};
+  const auto sent = [&]() -> Sent {
+    if (api_.is_dry()) return api_.pretended(what, request);
+    auto connection = api_.connect();
+    if (!connection) return std::unexpected(connection.error());
+    if (auto done = connection->send(bytes, spec().timeout); !done) {
+      // It may have answered before it read everything.
+      auto early = connection->read(Millis(200), call.answer);
+      if (early) return early;
+      return std::unexpected(done.error());
+    }
+    return connection->read(spec().timeout, call.answer);
+  }();
+  remember(std::move(call), sent);
+  return sent;
+}
+
+CaseRun::Sent CaseRun::send(const Request& request, std::string what) {
+  api_.take_turn();
+  return exchange(request, what);
+}
+
+std::future<CaseRun::Sent> CaseRun::begin(const Request& request, std::string what) {
+  api_.take_turn();
+  return std::async(std::launch::async,
+                    [this, request, what = std::move(what)] { return exchange(request, what); });
+}
+
+std::vector<CaseRun::Sent> CaseRun::race(std::span<const Request> requests,
+                                         const std::string& what) {
+  api_.take_turn(requests.size());
+  std::vector<Sent> all(requests.size(), Sent(std::unexpected("not sent")));
+  std::latch ready(static_cast<std::ptrdiff_t>(requests.size()));
+  std::vector<std::jthread> threads;
+  for (std::size_t i = 0; i < requests.size(); ++i) {
+    threads.emplace_back([&, i] {
+      const Request& request = requests[i];
+      std::string bytes = request.bytes(api_.origin().authority());
+      Call call{
+          .what = what + ", " + std::to_string(i + 1) + " of " + std::to_string(requests.size()),
+          .request = bytes,
+          .answer = {},
+          .failure = {},
+          .began = since_begin()};
+      if (api_.is_dry()) {
+        ready.count_down();
+        all[i] = api_.pretended(call.what, request);
+        return;
+      }
+      auto connection = api_.connect();
+      std::expected<void, std::string> sent;
+      // Everything but the last byte lies with the API before the first one is complete.
+      if (connection) {
+        sent =
+            connection->send(std::string_view(bytes).substr(0, bytes.size() - 1), spec().timeout);
+      }
+      ready.arrive_and_wait();
+      if (!connection) {
+        all[i] = std::unexpected(connection.error());
+        return;
+      }
+      if (sent)
+        sent = connection->send(std::string_view(bytes).substr(bytes.size() - 1), spec().timeout);
+      if (sent) {
+        all[i] = connection->read(spec().timeout, call.answer);
+      } else {
+        all[i] = std::unexpected(sent.error());
+      }
+      remember(std::move(call), all[i]);
+    });
+  }
+  threads.clear();
+  const std::lock_guard lock(mutex_);
+  if (calls_.size() > 2 * remembered_of_race_max) {
+    // Distinct answers first: the race's winners and what the others got.
+    std::set<std::string> seen;
+    const auto rest = std::stable_partition(calls_.begin(), calls_.end(), [&](const Call& call) {
+      const std::string start = call.answer.substr(0, call.answer.find("\r\n"));
+      return seen.insert(start + call.failure).second || call.answer.contains(" 201 ");
+    });
+    const auto kept = static_cast<std::size_t>(rest - calls_.begin());
+    calls_.resize(std::max(std::min(kept, remembered_of_race_max * 2), remembered_of_race_max));
+  }
+  return all;
+}
+
+CaseRun::Sent CaseRun::until_settled(const Request& request, const std::string& what, Millis most) {
+  const auto until = Clock::now() + most;
+  for (Millis wait(100);; wait = std::min<Millis>(wait * 2, Millis(1'000))) {
+    auto sent = send(request, what);
+    if (sent && !is_in_flight(*sent)) return sent;
+    if (api_.is_dry()) return sent;
+    const Millis rest = sent ? advised_wait(*sent, wait) : wait;
+    if (Clock::now() + rest >= until) return sent;
+    std::this_thread::sleep_for(rest);
+  }
+}
+
+std::expected<void, std::string> CaseRun::send_and_leave(std::string_view bytes, std::string what,
+                                                         bool after_first_byte) {
+  api_.take_turn();
+  Call call{.what = std::move(what),
+            .request = std::string(bytes),
+            .answer = {},
+            .failure = {},
+            .began = since_begin()};
+  if (api_.is_dry()) {
+    api_.pretended(call.what,
+                   {.method = spec().method, .target = spec().path, .fields = {}, .body = {}});
+    return {};
+  }
+  auto connection = api_.connect();
+  if (!connection) return std::unexpected(connection.error());
+  auto sent = connection->send(bytes, spec().timeout);
+  if (sent && after_first_byte) connection->wait_for_byte(spec().timeout);
+  // The API has it in its buffers; what it makes of a client that is gone is the question.
+  if (!after_first_byte) std::this_thread::sleep_for(Millis(30));
+  connection->reset();
+  remember(std::move(call), std::unexpected("the client left"));
+  return sent;
+}
+
+CaseRun::Sent CaseRun::send_and_lose_answer(const Request& request, const std::string& what) {
+  api_.take_turn();
+  if (api_.is_dry()) return api_.pretended(what, request);
+  auto proxy = LostAnswer::listen(api_.origin(), spec().timeout, api_.insecure());
+  if (!proxy) return std::unexpected(proxy.error());
+  const std::string bytes = request.bytes(api_.origin().authority());
+  Call call{.what = what, .request = bytes, .answer = {}, .failure = {}, .began = since_begin()};
+  auto client = Connection::open(proxy->origin(), spec().timeout, false);
+  if (!client) return std::unexpected(client.error());
+  if (auto sent = client->send(bytes, spec().timeout); !sent) return std::unexpected(sent.error());
+  // The proxy ends the connection behind the API's answer, or after its own timeout.
+  client->read(spec().timeout * 2, call.answer);
+  remember(std::move(call), std::unexpected("the proxy lost the answer"));
+  auto answer = proxy->answer();
+  if (answer && answer->is_success()) {
+    const std::lock_guard lock(mutex_);
+    const std::string id = resource_of(*answer);
+    made_.insert(id.empty() ? answer->body : id);
+  }
+  return answer;
+}
+
+std::expected<std::int64_t, std::string> CaseRun::executed() {
+  if (!spec().effects) {
+    const std::lock_guard lock(mutex_);
+    return static_cast<std::int64_t>(made_.size());
+  }
+  if (!effects_before_) return std::unexpected(effects_before_.error());
+  auto now = api_.effects();
+  if (!now) return now;
+  return *now - *effects_before_;
+}
+
+std::string CaseRun::resource_of(const Answer& answer) const {
+  if (!spec().resource || !check_json(answer.body)) return {};
+  const auto found = spec().resource->find(answer.body);
+  return found ? scalar_of(*found).value_or("") : "";
+}
+
+bool CaseRun::is_in_flight(const Answer& answer) const {
+  if (std::ranges::find(profile().in_flight, answer.status) != profile().in_flight.end())
+    return true;
+  return answer.status == 409 || answer.status == 425 || answer.status == 429 ||
+         answer.status == 503;
+}
+
+}  // namespace idem::check

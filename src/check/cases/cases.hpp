@@ -1,0 +1,37 @@
+#pragma once
+
+#include "check/case.hpp"
+
+/// The cases by what they are about. A case that cannot judge skips, and says why.
+namespace idem::check {
+
+std::span<const Case> replay_cases();
+std::span<const Case> misuse_cases();
+std::span<const Case> race_cases();
+std::span<const Case> loss_cases();
+std::span<const Case> key_cases();
+std::span<const Case> lifetime_cases();
+
+/// A first request that has succeeded, which most cases begin with.
+struct First {
+  Order order;
+  Request request;
+  Answer answer;
+};
+/// The error says why there is none: a reason to skip.
+std::expected<First, CaseEnd> send_first(CaseRun& run, Order order);
+std::expected<First, CaseEnd> send_first(CaseRun& run);
+
+/// Fails where the work ran more often than `most`; none: it did not, or nobody knows.
+std::optional<CaseEnd> ran_too_often(CaseRun& run, std::int64_t most, const std::string& story);
+
+/// Whether this status is one of these; of none, whether it is any 4xx.
+bool is_one_of(int status, const std::vector<int>& wanted);
+/// "422", "409 or 422", "a 4xx"
+std::string statuses(const std::vector<int>& wanted);
+
+/// Judges the answer to a request that uses a key again for something else.
+std::optional<CaseEnd> judge_refusal(CaseRun& run, const Answer& first, const CaseRun::Sent& other,
+                                     const std::vector<int>& wanted, const std::string& what);
+
+}  // namespace idem::check

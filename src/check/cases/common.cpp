@@ -1,0 +1,82 @@
+#include "check/cases/cases.hpp"
+
+#include <algorithm>
+
+namespace idem::check {
+
+std::expected<First, CaseEnd> send_first(CaseRun& run, Order order) {
+  First first{.order = std::move(order), .request = {}, .answer = {}};
+  first.request = run.api().build(first.order);
+  auto sent = run.send(first.request, "the first request");
+  if (!sent) return std::unexpected(CaseRun::skip("The first request got " + shown(sent) + "."));
+  if (!sent->is_success()) {
+    return std::unexpected(
+        CaseRun::skip("The first request was not accepted: " + shown(sent) + "."));
+  }
+  first.answer = std::move(*sent);
+  return first;
+}
+
+std::expected<First, CaseEnd> send_first(CaseRun& run) {
+  return send_first(run, run.api().order());
+}
+
+std::optional<CaseEnd> ran_too_often(CaseRun& run, std::int64_t most, const std::string& story) {
+  const auto executed = run.executed();
+  if (!executed)
+    return CaseRun::skip("Nobody knows how often the work ran: " + executed.error() + ".");
+  if (*executed <= most) return std::nullopt;
+  const std::string by =
+      run.has_books() ? "by the API's own books" : "by the different answers that came back";
+  return CaseRun::fail(story + " ran the work " + std::to_string(*executed) + " times, " + by +
+                       ".");
+}
+
+bool is_one_of(int status, const std::vector<int>& wanted) {
+  if (wanted.empty()) return status >= 400 && status < 500;
+  return std::ranges::find(wanted, status) != wanted.end();
+}
+
+std::string statuses(const std::vector<int>& wanted) {
+  if (wanted.empty()) return "a 4xx";
+  std::string text;
+  for (std::size_t i = 0; i < wanted.size(); ++i) {
+    text += i == 0 ? "" : i + 1 == wanted.size() ? " or " : ", ";
+    text += std::to_string(wanted[i]);
+  }
+  return text;
+}
+
+std::optional<CaseEnd> judge_refusal(CaseRun& run, const Answer& first, const CaseRun::Sent& other,
+                                     const std::vector<int>& wanted, const std::string& what) {
+  if (!other) return CaseRun::skip(what + " got " + shown(other) + ".");
+  if (auto often = ran_too_often(run, 1, what)) return often;
+  if (other->is_success()) {
+    const bool is_first = is_same_answer(first, *other);
+    return CaseRun::fail(what +
+                         (is_first ? " got the answer to the first one: " : " was accepted: ") +
+                         shown(other) + ".");
+  }
+  if (other->status >= 500) {
+    return CaseRun::fail(what + " got " + shown(other) + ", which asks the client to try again.");
+  }
+  if (!is_one_of(other->status, wanted)) {
+    return CaseRun::fail(what + " got " + shown(other) + ", and the profile says " +
+                         statuses(wanted) + ".");
+  }
+  return std::nullopt;
+}
+
+std::span<const Case> all_cases() {
+  static const std::vector<Case> all = [] {
+    std::vector<Case> cases;
+    for (const auto& some : {replay_cases(), misuse_cases(), race_cases(), loss_cases(),
+                             key_cases(), lifetime_cases()}) {
+      cases.insert(cases.end(), some.begin(), some.end());
+    }
+    return cases;
+  }();
+  return all;
+}
+
+}  // namespace idem::check

@@ -1,0 +1,360 @@
+#include "check/draft_spec.hpp"
+
+#include "config/yaml.hpp"
+
+#include <algorithm>
+#include <cctype>
+#include <set>
+
+namespace idem::check {
+namespace {
+
+using config::Node;
+
+// A large provider's document has some megabytes, and schemas within schemas.
+constexpr config::YamlLimits openapi_max{.bytes = 32UL << 20, .depth = 64};
+
+const Node* find(const Node* node, std::string_view name) {
+  if (node == nullptr || node->kind != Node::Kind::map) return nullptr;
+  for (std::size_t i = 0; i < node->keys.size(); ++i) {
+    if (node->keys[i].text == name) return &node->items[i];
+  }
+  return nullptr;
+}
+
+std::string text_of(const Node* node) {
+  return node != nullptr && node->kind == Node::Kind::scalar ? node->text : std::string();
+}
+
+std::string lower(std::string text) {
+  std::ranges::transform(text, text.begin(), [](unsigned char c) { return std::tolower(c); });
+  return text;
+}
+
+std::string json_text(std::string_view text) {
+  std::string out = "\"";
+  for (const char c : text) {
+    if (c == '"' || c == '\\') out += '\\';
+    if (static_cast<unsigned char>(c) >= 0x20) out += c;
+  }
+  return out + '"';
+}
+
+/// Follows "#/components/..." within the document.
+const Node* resolved(const Node& document, const Node* node, int depth = 0) {
+  const Node* const reference = find(node, "$ref");
+  if (reference == nullptr || depth > 8) return node;
+  const std::string& path = reference->text;
+  if (!path.starts_with("#/")) return node;
+  const Node* found = &document;
+  for (std::size_t at = 2; at <= path.size();) {
+    const auto end = std::min(path.find('/', at), path.size());
+    found = find(found, path.substr(at, end - at));
+    at = end + 1;
+  }
+  return resolved(document, found, depth + 1);
+}
+
+/// Makes the body of a request from its schema. The first number becomes {{amount}}, the first text
+/// without a format or a choice {{unique}}.
+class Example {
+ public:
+  explicit Example(const Node& document) : document_(document) {}
+
+  std::string of(const Node* schema, const std::string& name = {}, int depth = 0) {
+    schema = resolved(document_, schema);
+    if (schema == nullptr || depth > 6) return "{}";
+    if (const Node* const all = find(schema, "allOf")) return of_parts(*all, depth);
+    for (const char* const choice : {"oneOf", "anyOf"}) {
+      const Node* const one = find(schema, choice);
+      if (one != nullptr && !one->items.empty()) return of(&one->items[0], name, depth + 1);
+    }
+    const std::string type = text_of(find(schema, "type"));
+    if (const Node* const choices = find(schema, "enum"); choices && !choices->items.empty()) {
+      return literal(choices->items[0]);
+    }
+    if (type == "object" || find(schema, "properties") != nullptr) return of_object(schema, depth);
+    if (type == "array") return "[" + of(find(schema, "items"), name, depth + 1) + "]";
+    if (type == "integer" || type == "number") return number(schema, name);
+    if (type == "boolean") return "true";
+    return text(schema);
+  }
+
+ private:
+  static std::string literal(const Node& node) {
+    const bool is_text = node.type == Node::Type::text;
+    return is_text ? json_text(node.text) : node.text;
+  }
+
+  std::string of_parts(const Node& all, int depth) {
+    std::string body;
+    for (const Node& part : all.items) {
+      std::string one = of(&part, {}, depth + 1);
+      if (!one.starts_with('{') || one == "{}") continue;
+      body += (body.empty() ? "" : ", ") + one.substr(1, one.size() - 2);
+    }
+    return '{' + body + '}';
+  }
+
+  std::string of_object(const Node* schema, int depth) {
+    std::set<std::string> required;
+    if (const Node* const names = find(schema, "required")) {
+      for (const Node& name : names->items) required.insert(name.text);
+    }
+    const Node* const properties = find(schema, "properties");
+    std::string body;
+    for (std::size_t i = 0; properties != nullptr && i < properties->keys.size(); ++i) {
+      const std::string& name = properties->keys[i].text;
+      if (!required.empty() && !required.contains(name)) continue;
+      body += body.empty() ? "" : ", ";
+      body += json_text(name) + ": " + of(&properties->items[i], name, depth + 1);
+    }
+    return '{' + body + '}';
+  }
+
+  std::string number(const Node* schema, const std::string& name) {
+    const std::string small = lower(name);
+    const bool is_amount = small.contains("amount") || small.contains("price") ||
+                           small.contains("total") || small.contains("quantity");
+    if (!has_amount_ && (is_amount || name.empty())) {
+      has_amount_ = true;
+      return "{{amount}}";
+    }
+    const std::string example = text_of(find(schema, "example"));
+    return example.empty() ? "1" : example;
+  }
+
+  std::string text(const Node* schema) {
+    const std::string format = text_of(find(schema, "format"));
+    const std::string example = text_of(find(schema, "example"));
+    if (format.empty() && find(schema, "pattern") == nullptr && !has_unique_ &&
+        (example.empty() || example.size() > 3)) {
+      has_unique_ = true;
+      return "\"{{unique}}\"";
+    }
+    if (!example.empty()) return json_text(example);
+    if (format == "date") return "\"2030-01-31\"";
+    if (format == "date-time") return "\"2030-01-31T12:00:00Z\"";
+    if (format == "email") return "\"check@example.org\"";
+    if (format == "uuid") return "\"1de3c4ec-0000-4000-8000-000000000000\"";
+    if (format == "uri") return "\"https://example.org/\"";
+    return "\"text\"";
+  }
+
+  const Node& document_;
+  bool has_amount_ = false;
+  bool has_unique_ = false;
+};
+
+struct Operation {
+  std::string path;
+  std::string method;
+  const Node* node = nullptr;
+  std::string key_header;
+};
+
+/// The key's field among the parameters of an operation or its path; empty: none.
+std::string key_header_of(const Node& document, const Node* parameters) {
+  if (parameters == nullptr) return {};
+  for (const Node& one : parameters->items) {
+    const Node* const parameter = resolved(document, &one);
+    const std::string name = text_of(find(parameter, "name"));
+    const bool is_header = text_of(find(parameter, "in")) == "header";
+    if (is_header && lower(name).contains("idempot")) return name;
+  }
+  return {};
+}
+
+const Node* json_schema_of(const Node& document, const Node* message) {
+  const Node* const content = find(resolved(document, message), "content");
+  if (content == nullptr) return nullptr;
+  for (std::size_t i = 0; i < content->keys.size(); ++i) {
+    if (content->keys[i].text.contains("json")) return find(&content->items[i], "schema");
+  }
+  return nullptr;
+}
+
+std::vector<Operation> operations_of(const Node& document) {
+  std::vector<Operation> all;
+  const Node* const paths = find(&document, "paths");
+  for (std::size_t i = 0; paths != nullptr && i < paths->keys.size(); ++i) {
+    for (const char* const method : {"post", "put", "patch"}) {
+      const Node* const node = find(&paths->items[i], method);
+      if (node == nullptr) continue;
+      std::string key = key_header_of(document, find(node, "parameters"));
+      if (key.empty()) key = key_header_of(document, find(&paths->items[i], "parameters"));
+      std::string name = method;
+      std::ranges::transform(name, name.begin(), [](unsigned char c) { return std::toupper(c); });
+      all.push_back({paths->keys[i].text, name, node, key});
+    }
+  }
+  return all;
+}
+
+/// The pointer to an id in the answer of an operation; empty: none is declared.
+std::string resource_of(const Node& document, const Node* operation) {
+  const Node* const responses = find(operation, "responses");
+  for (std::size_t i = 0; responses != nullptr && i < responses->keys.size(); ++i) {
+    if (!responses->keys[i].text.starts_with('2')) continue;
+    const Node* const schema = resolved(document, json_schema_of(document, &responses->items[i]));
+    const Node* const properties = find(schema, "properties");
+    for (std::size_t k = 0; properties != nullptr && k < properties->keys.size(); ++k) {
+      const std::string name = properties->keys[k].text;
+      if (name == "id" || lower(name).ends_with("_id") || name.ends_with("Id")) return '/' + name;
+    }
+  }
+  return {};
+}
+
+std::vector<std::string> credentials_of(const Node& document) {
+  std::vector<std::string> names;
+  const Node* const schemes = find(find(&document, "components"), "securitySchemes");
+  for (std::size_t i = 0; schemes != nullptr && i < schemes->items.size(); ++i) {
+    const Node& scheme = schemes->items[i];
+    const std::string type = text_of(find(&scheme, "type"));
+    if (type == "http" || type == "oauth2" || type == "openIdConnect") {
+      names.emplace_back("Authorization");
+    }
+    if (type == "apiKey" && text_of(find(&scheme, "in")) == "header") {
+      names.push_back(text_of(find(&scheme, "name")));
+    }
+  }
+  std::ranges::sort(names);
+  names.erase(std::unique(names.begin(), names.end()), names.end());
+  return names;
+}
+
+std::string variable_for(const std::string& header) {
+  std::string name = "CHECK_";
+  for (const char c : header) {
+    const auto byte = static_cast<unsigned char>(c);
+    name += std::isalnum(byte) ? static_cast<char>(std::toupper(byte)) : '_';
+  }
+  return name;
+}
+
+}  // namespace
+
+bool ask_for_spec(
+    DraftSpec& draft,
+    const std::function<std::optional<std::string>(const std::string&, const std::string&)>& ask) {
+  const auto fill = [&](std::string& into, const std::string& question) {
+    const auto answer = ask(question, into);
+    if (!answer) return false;
+    if (!answer->empty()) into = *answer;
+    return true;
+  };
+  std::string credential = draft.credential_headers.empty() ? "" : draft.credential_headers[0];
+  if (!fill(draft.profile, "What does the API follow: ietf, stripe, acp, ucp or custom?"))
+    return false;
+  if (!fill(draft.method, "The method of a request that makes something?")) return false;
+  if (!fill(draft.path, "Its path?")) return false;
+  if (!fill(draft.body,
+            "Its JSON body? Write {{amount}} for a number and {{unique}} for a text "
+            "that differ from order to order.")) {
+    return false;
+  }
+  if (!fill(draft.key_header, "The field of the key?")) return false;
+  if (!fill(draft.resource, "Where does the answer name what was made (/id)? Empty: nowhere.")) {
+    return false;
+  }
+  if (!fill(draft.effects_url, "A URL that says how often the work ran in all? Empty: none.")) {
+    return false;
+  }
+  if (!draft.effects_url.empty() &&
+      !fill(draft.effects_pointer, "Where in its answer (/count)? Empty: it is the number.")) {
+    return false;
+  }
+  if (!fill(draft.tenant_header, "The field that names the tenant? Empty: there is none.")) {
+    return false;
+  }
+  if (!fill(credential, "The field that has the credential, such as Authorization? Empty: none.")) {
+    return false;
+  }
+  draft.credential_headers.clear();
+  if (!credential.empty()) draft.credential_headers.push_back(credential);
+  return true;
+}
+
+std::expected<DraftSpec, std::string> spec_of_openapi(std::string_view document,
+                                                      const std::string& path) {
+  config::Complaints complaints;
+  const auto root = config::read_yaml(document, "the document", complaints, openapi_max);
+  if (!root || !complaints.empty()) {
+    const auto lines = complaints.lines();
+    return std::unexpected(lines.empty() ? "the document cannot be read" : lines.front());
+  }
+  auto operations = operations_of(*root);
+  if (!path.empty()) {
+    std::erase_if(operations, [&](const Operation& one) { return one.path != path; });
+  }
+  if (operations.empty()) {
+    return std::unexpected(path.empty() ? "the document has no POST, PUT or PATCH"
+                                        : "the document has no POST, PUT or PATCH of " + path);
+  }
+  auto chosen = std::ranges::find_if(operations,
+                                     [](const Operation& one) { return !one.key_header.empty(); });
+  if (chosen == operations.end()) chosen = operations.begin();
+  DraftSpec draft;
+  draft.method = chosen->method;
+  draft.path = chosen->path;
+  if (!chosen->key_header.empty()) draft.key_header = chosen->key_header;
+  if (const Node* const schema = json_schema_of(*root, find(chosen->node, "requestBody"))) {
+    draft.body = Example(*root).of(schema);
+  }
+  draft.resource = resource_of(*root, chosen->node);
+  draft.credential_headers = credentials_of(*root);
+  return draft;
+}
+
+std::string written(const DraftSpec& draft) {
+  const auto quoted = [](const std::string& text) {
+    std::string out = "'";
+    for (const char c : text) out += c == '\'' ? "''" : std::string(1, c);
+    return out + "'";
+  };
+  std::string text = "# What `idem check` sends to the API, and what it knows of it.\n";
+  text += "profile: " + draft.profile + "\n";
+  text += "request:\n  method: " + draft.method + "\n  path: " + quoted(draft.path) + "\n";
+  std::string headers;
+  if (!draft.tenant_header.empty()) headers += "    " + draft.tenant_header + ": check\n";
+  for (const std::string& name : draft.credential_headers) {
+    headers += "    " + name + ": \"${" + variable_for(name) + "}\"  # from the environment\n";
+  }
+  if (!headers.empty()) text += "  headers:\n" + headers;
+  if (!draft.body.empty()) {
+    text += "  # {{amount}} is a number and {{unique}} a text that differ from order to order.\n";
+    text += "  body: " + quoted(draft.body) + "\n";
+  }
+  text += "key: { header: " + draft.key_header + " }\n";
+  const auto line = [&](bool is_known, const std::string& setting, const std::string& why) {
+    text += "# " + why + "\n" + (is_known ? "" : "# ") + setting + "\n";
+  };
+  line(!draft.resource.empty(), "resource: " + (draft.resource.empty() ? "/id" : draft.resource),
+       "Where the answer names what was made.");
+  const std::string url =
+      draft.effects_url.empty() ? "http://127.0.0.1:9000/ledger" : draft.effects_url;
+  const std::string pointer = draft.effects_url.empty() ? "/count" : draft.effects_pointer;
+  line(
+      !draft.effects_url.empty(),
+      "effects: { url: " + quoted(url) + (pointer.empty() ? "" : ", pointer: " + quoted(pointer)) +
+          " }",
+      "How often the work ran in all, by the API's own books: the surest way to see it run twice.");
+  line(!draft.tenant_header.empty(),
+       "tenant: { header: " + (draft.tenant_header.empty() ? "X-Tenant-Id" : draft.tenant_header) +
+           ", other: check-2 }",
+       "Another tenant, whose keys must be its own.");
+  line(false, "slow: { headers: { X-Delay-Ms: \"1500\" } }",
+       "Makes the work slow, by a second or more (also body or query): retries meet it running.");
+  line(false, "fails: { headers: { X-Fail: \"503\" } }",
+       "Makes the work fail with a 5xx before it has an effect.");
+  line(false, "refuses: { body: '{}' }", "Makes the API refuse the request with a 4xx.");
+  line(false, "restart: \"systemctl restart api\"",
+       "Restarts the API, and returns when it has ended the old process.");
+  line(false, "other: { path: /refunds, method: PUT, query: \"expand=all\" }",
+       "Where else the same body is accepted.");
+  line(false, "retention: 24h", "For how long the API promises replays; tested up to two minutes.");
+  return text;
+}
+
+}  // namespace idem::check

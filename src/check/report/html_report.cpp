@@ -1,0 +1,202 @@
+#include "check/report/call_lines.hpp"
+#include "check/report/escape.hpp"
+#include "check/report/html_style.hpp"
+#include "check/report/reports.hpp"
+#include "check/report/summary.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+namespace idem::check {
+namespace {
+
+std::string_view meaning_of(Severity severity) {
+  switch (severity) {
+    case Severity::money:
+      return "Faults that run work twice or not at all, or give a caller another request's answer.";
+    case Severity::correctness:
+      return "Faults after which a client cannot rely on what it is answered.";
+    case Severity::interoperability:
+      return "Faults that keep out clients that follow the profile.";
+    case Severity::courtesy:
+      return "Faults that cost clients or operators time.";
+  }
+  return "";
+}
+
+/// A sign and a word in a colour.
+std::string outcome_mark(Outcome outcome) {
+  const auto word = name_of(outcome);
+  switch (outcome) {
+    case Outcome::pass:
+      return fmt::format("<span class=\"word pass\">✓ {}</span>", word);
+    case Outcome::fail:
+      return fmt::format("<span class=\"word fail\">✗ {}</span>", word);
+    case Outcome::skip:
+      return fmt::format("<span class=\"word skip\">– {}</span>", word);
+  }
+  return "";
+}
+
+std::string conclusion_mark(Conclusion conclusion) {
+  switch (conclusion) {
+    case Conclusion::pass:
+      return "<span class=\"word pass\">✓ pass</span>";
+    case Conclusion::fail:
+      return "<span class=\"word fail\">✗ fail</span>";
+    case Conclusion::untested:
+      return "<span class=\"word untested\">– not tested</span>";
+  }
+  return "";
+}
+
+/// For an id and a link to it: letters, digits, and "-" for all else.
+std::string anchor_of(const CaseText& text) {
+  std::string anchor = "finding-";
+  for (const char c : text.id) {
+    const bool is_letter = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
+    anchor += is_letter || (c >= '0' && c <= '9') ? c : '-';
+  }
+  return anchor;
+}
+
+std::string head(const Report& report) {
+  const auto word = word_of(conclusion_of(report));
+  return fmt::format(
+      "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n"
+      "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n"
+      "<meta http-equiv=\"Content-Security-Policy\""
+      " content=\"default-src 'none'; style-src 'unsafe-inline'\">\n"
+      "<title>{}: idempotency of {}</title>\n<style>{}</style>\n</head>\n",
+      word, markup(report.target), html_style);
+}
+
+std::string severity_item(const Report& report, Severity severity) {
+  const Counts counts = counts_of(report, severity);
+  return fmt::format(
+      "<li class=\"{0}{1}\"><b>{0}</b>{2}, {3} passed, {4} skipped<small>{5}</small></li>\n",
+      name_of(severity), counts.fail > 0 ? " some" : "", counted(counts.fail, "finding"),
+      counts.pass, counts.skip, meaning_of(severity));
+}
+
+std::string verdict(const Report& report) {
+  std::string out = fmt::format(
+      "<header>\n<p class=\"over\">Idempotency check</p>\n<h1>{} {}</h1>\n"
+      "<ul class=\"severities\">\n",
+      conclusion_mark(conclusion_of(report)), markup(verdict_sentence(report)));
+  for (const Severity severity : all_severities) out += severity_item(report, severity);
+  return out + "</ul>\n</header>\n";
+}
+
+std::string message(std::string_view title, std::string_view bytes) {
+  return fmt::format("<h4>{}</h4>\n<pre>{}</pre>\n", title,
+                     marked_markup(excerpt_of(bytes, page_message_bytes_max)));
+}
+
+/// "POST /payments → 201 Created"
+std::string call_in_short(const Call& call) {
+  constexpr std::string_view version = "HTTP/1.1";
+  std::string request = first_line_of(call.request);
+  if (request.ends_with(version)) request.resize(request.size() - version.size());
+  std::string answer = call.answer.empty() ? "no answer" : first_line_of(call.answer);
+  if (answer.starts_with(version)) answer.erase(0, version.size());
+  return request + " → " + answer;
+}
+
+std::string call(const Call& call) {
+  std::string out = fmt::format(
+      "<details>\n<summary>{} <code>{}</code></summary>\n"
+      "<p class=\"soft\">It began {} after the case and took {}.</p>\n",
+      markup(call.what), markup(call_in_short(call)), duration_text(call.began),
+      duration_text(call.took));
+  out += message("Request", call.request);
+  if (!call.answer.empty()) out += message("Answer", call.answer);
+  if (!call.failure.empty()) {
+    out += fmt::format("<p>{}: {}</p>\n", call.answer.empty() ? "No answer" : "Not a whole answer",
+                       markup(call.failure));
+  }
+  return out + "</details>\n";
+}
+
+std::string term(std::string_view name, std::string_view text) {
+  if (text.empty()) return "";
+  return fmt::format("<dt>{}</dt>\n<dd>{}</dd>\n", name, markup(text));
+}
+
+std::string finding(const CaseResult& result) {
+  const CaseText& text = text_of(result);
+  std::string out = fmt::format(
+      "<article class=\"finding {0}\" id=\"{1}\">\n<h3>✗ Does not hold: {2}</h3>\n"
+      "<p class=\"soft\"><span class=\"severity\">{0}</span> · <code>{3}</code></p>\n<dl "
+      "class=\"facts\">\n",
+      name_of(text.severity), anchor_of(text), markup(text.title), markup(text.id));
+  out += term("Seen", result.detail + " " + runs_sentence(result)) + term("For money", text.money) +
+         term("Why it matters", text.reason) + term("To mend it", text.mend) +
+         term("Source", text.source) + "</dl>\n";
+  const std::size_t shown = std::min(result.calls.size(), page_calls_max);
+  for (std::size_t i = 0; i < shown; ++i) out += call(result.calls[i]);
+  if (shown < result.calls.size()) {
+    out += fmt::format("<p class=\"soft\">The JSON report has {}.</p>\n",
+                       counted(result.calls.size() - shown, "more call"));
+  }
+  return out + "</article>\n";
+}
+
+std::string findings(const Report& report) {
+  const auto all = findings_of(report);
+  std::string out = "<section>\n<h2>Findings</h2>\n";
+  if (all.empty()) return out + "<p>None.</p>\n</section>\n";
+  out += "<p class=\"soft\">What does not hold, the costliest first.</p>\n";
+  for (const CaseResult* one : all) out += finding(*one);
+  return out + "</section>\n";
+}
+
+std::string row(const CaseResult& result) {
+  const CaseText& text = text_of(result);
+  std::string title = markup(text.title);
+  if (result.outcome == Outcome::fail) {
+    title = fmt::format("<a href=\"#{}\">{}</a>", anchor_of(text), title);
+  }
+  std::string detail;
+  if (!result.detail.empty()) detail = fmt::format("<small>{}</small>", markup(result.detail));
+  return fmt::format(
+      "<tr><td>{}</td><td>{} <small><code>{}</code></small>{}</td><td>{}</td><td>{}</td></tr>\n",
+      outcome_mark(result.outcome), title, markup(text.id), detail, name_of(text.severity),
+      result.times == 0 ? "" : counted(static_cast<std::size_t>(std::max(result.times, 0)), "run"));
+}
+
+std::string table(const Report& report) {
+  std::string out = "<section>\n<h2>All cases</h2>\n";
+  if (report.cases.empty()) return out + "<p>None.</p>\n</section>\n";
+  out +=
+      "<table>\n<thead><tr><th>Result</th><th>Case</th><th>Severity</th><th>Runs</th></tr></"
+      "thead>\n"
+      "<tbody>\n";
+  for (const auto& result : report.cases) out += row(result);
+  return out + "</tbody>\n</table>\n</section>\n";
+}
+
+std::string repetition(const Report& report) {
+  return "<section>\n<h2>To repeat this run</h2>\n"
+         "<p>The same program with the same profile and seed runs the same cases in the same order."
+         " All keys of this run begin with the key mark, so that what they made can be found and"
+         " removed.</p>\n<dl class=\"facts\">\n" +
+         term("Target", report.target) + term("Profile", report.profile) +
+         term("Seed", std::to_string(report.seed)) +
+         term("Version", "idem check " + report.version) + term("Key mark", report.key_mark) +
+         term("Started", report.started_at) + term("Took", duration_text(report.took)) +
+         term("Requests", std::to_string(report.requests)) +
+         "</dl>\n<p class=\"soft\">Credentials are masked. Bytes that are no text are shown as"
+         " <code>\\x1b</code>, and characters without a form as <code>\\u{202e}</code>.</p>\n"
+         "</section>\n";
+}
+
+}  // namespace
+
+std::string html_report(const Report& report) {
+  return head(report) + "<body>\n<main>\n" + verdict(report) + findings(report) + table(report) +
+         repetition(report) + "</main>\n</body>\n</html>\n";
+}
+
+}  // namespace idem::check

@@ -1,0 +1,161 @@
+#include "check/report/escape.hpp"
+#include "check/report/reports.hpp"
+#include "check/report/summary.hpp"
+#include "json/writer.hpp"
+
+#include <fmt/format.h>
+
+namespace idem::check {
+namespace {
+
+std::string_view level_of(Severity severity) {
+  switch (severity) {
+    case Severity::money:
+    case Severity::correctness:
+      return "error";
+    case Severity::interoperability:
+      return "warning";
+    case Severity::courtesy:
+      return "note";
+  }
+  return "none";
+}
+
+/// A message string: braces are doubled (SARIF 2.1.0, 3.11.5), and "[text](URI)" is no link
+/// (3.11.6). Never empty (3.11.8).
+std::string message_text(std::string_view text) {
+  std::string out;
+  for (const char c : printable(text)) {
+    if (c == '(' && out.ends_with(']')) out += ' ';
+    if (c == '{' || c == '}') out += c;
+    out += c;
+  }
+  return out.empty() ? "-" : out;
+}
+
+void write_text(json::Writer& json, std::string_view name, std::string_view text) {
+  json.name(name);
+  json.begin_object();
+  json.member("text", message_text(text));
+  json.end_object();
+}
+
+void write_rule(json::Writer& json, const CaseText& text) {
+  json.begin_object();
+  json.member("id", text.id);
+  write_text(json, "shortDescription", text.title);
+  write_text(json, "fullDescription", text.reason);
+  write_text(json, "help",
+             fmt::format("What a fault means for money: {} How to mend it: {} Source: {}.",
+                         text.money, text.mend, text.source));
+  json.name("defaultConfiguration");
+  json.begin_object();
+  json.member("level", level_of(text.severity));
+  json.end_object();
+  json.name("properties");
+  json.begin_object();
+  json.member("severity", name_of(text.severity));
+  json.member("source", text.source);
+  json.name("tags");
+  json.begin_array();
+  json.text("idempotency");
+  json.text(name_of(text.severity));
+  json.end_array();
+  json.end_object();
+  json.end_object();
+}
+
+void write_location(json::Writer& json, const Report& report) {
+  json.begin_object();
+  json.name("physicalLocation");
+  json.begin_object();
+  json.name("artifactLocation");
+  json.begin_object();
+  json.member("uri", uri_text(report.target));
+  json.end_object();
+  // A URL has no lines, but GitHub shows no location without one.
+  json.name("region");
+  json.begin_object();
+  json.member("startLine", 1);
+  json.end_object();
+  json.end_object();
+  json.end_object();
+}
+
+void write_result(json::Writer& json, const Report& report, std::size_t rule) {
+  const CaseResult& result = report.cases[rule];
+  const CaseText& text = text_of(result);
+  json.begin_object();
+  json.member("ruleId", text.id);
+  json.member("ruleIndex", rule);
+  json.member("level", level_of(text.severity));
+  write_text(
+      json, "message",
+      fmt::format("Does not hold: {}. {} {}", text.title, result.detail, runs_sentence(result)));
+  json.name("locations");
+  json.begin_array();
+  write_location(json, report);
+  json.end_array();
+  // The same fault of the same API in two runs is the same result, whatever the seed.
+  json.name("partialFingerprints");
+  json.begin_object();
+  json.member("idemCheckCase/v1", std::string(text.id) + " " + printable(report.target));
+  json.end_object();
+  json.end_object();
+}
+
+void write_driver(json::Writer& json, const Report& report) {
+  json.begin_object();
+  json.member("name", "idem check");
+  if (!report.version.empty()) json.member("version", printable(report.version));
+  json.name("rules");
+  json.begin_array();
+  for (const auto& result : report.cases) write_rule(json, text_of(result));
+  json.end_array();
+  json.end_object();
+}
+
+/// How the run can be repeated.
+void write_properties(json::Writer& json, const Report& report) {
+  json.begin_object();
+  json.member("profile", printable(report.profile));
+  json.member("seed", std::to_string(report.seed));
+  json.member("started_at", printable(report.started_at));
+  json.member("took_ms", report.took.count());
+  json.member("requests", report.requests);
+  json.member("key_mark", printable(report.key_mark));
+  json.end_object();
+}
+
+}  // namespace
+
+std::string sarif_report(const Report& report) {
+  json::Writer json;
+  json.begin_object();
+  json.member("version", "2.1.0");
+  json.member("$schema",
+              "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/"
+              "sarif-schema-2.1.0.json");
+  json.name("runs");
+  json.begin_array();
+  json.begin_object();
+  json.name("tool");
+  json.begin_object();
+  json.name("driver");
+  write_driver(json, report);
+  json.end_object();
+  json.name("results");
+  json.begin_array();
+  for (std::size_t i = 0; i < report.cases.size(); ++i) {
+    if (report.cases[i].outcome == Outcome::fail) write_result(json, report, i);
+  }
+  json.end_array();
+  json.name("properties");
+  write_properties(json, report);
+  json.end_object();
+  json.end_array();
+  json.end_object();
+  return json.take() + "\n";
+}
+
+}  // namespace idem::check

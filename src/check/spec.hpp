@@ -1,0 +1,80 @@
+#pragma once
+
+#include "check/profile.hpp"
+#include "config/given.hpp"
+#include "core/json/scalars.hpp"
+
+#include <chrono>
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace idem::check {
+
+using Fields = std::vector<std::pair<std::string, std::string>>;
+
+/// Parts of a request that replace those of the usual one.
+struct Variation {
+  std::optional<std::string> body;
+  std::optional<std::string> query;
+  Fields headers;
+};
+
+/// How one writes a key into its field.
+enum class KeyForm : std::uint8_t {
+  bare,    ///< abc
+  string,  ///< "abc": a String of RFC 9651.
+  uuid,    ///< A UUID, bare.
+};
+
+/// What the tester knows of an API: the file of `idem check` (docs/check.md).
+struct Spec {
+  std::string method = "POST";
+  std::string path;
+  Fields headers;
+  std::string body;  ///< With {{amount}} and {{unique}}.
+
+  std::optional<JsonPointer> resource;  ///< The id of what was made, in the answer.
+  /// How often the work ran in all, by the API's own books.
+  struct Effects {
+    std::string url;      ///< Answers JSON. Empty: `command` says it.
+    std::string command;  ///< Prints the number, or JSON.
+    std::optional<JsonPointer> pointer;
+    Fields headers;
+  };
+  std::optional<Effects> effects;
+
+  struct Tenant {
+    std::string header;
+    std::string other;
+  };
+  std::optional<Tenant> tenant;
+  std::string restart;  ///< A command; empty: none.
+
+  std::string key_header = "Idempotency-Key";
+  std::optional<KeyForm> key_form;  ///< None: the profile's, or what the API takes.
+
+  std::optional<std::string> other_path;    ///< Where another operation takes the same body.
+  std::optional<std::string> other_method;  ///< Likewise.
+  std::optional<std::string> other_query;
+  std::optional<Variation> slow;     ///< Makes the work slow, by a second at least.
+  std::optional<Variation> fails;    ///< Makes the work fail with a 5xx before it has an effect.
+  std::optional<Variation> refuses;  ///< Makes the API answer a 4xx of its own.
+  std::optional<std::chrono::milliseconds> retention;  ///< For how long it promises replays.
+
+  std::int64_t amount = 100;                  ///< The first {{amount}}.
+  std::chrono::milliseconds timeout{10'000};  ///< Of one answer.
+  Profile profile;
+  std::vector<std::string> secrets;  ///< Values that no report shows.
+};
+
+/// Reads the file. `environment` gives the value of ${NAME}; none: it is not set, which is a
+/// complaint. `profile`: of the command line, wins; empty: the file's, or ietf.
+Spec read_spec(std::string_view text, const std::string& source, std::string_view profile,
+               const std::function<std::optional<std::string>(const std::string&)>& environment,
+               config::Complaints& complaints);
+
+}  // namespace idem::check

@@ -1,0 +1,21 @@
+#include "cli/check/check_command.hpp"
+#include "cli/exit_code.hpp"
+#include "cli/terminal/messages.hpp"
+
+#include <idem/version.hpp>
+
+/// `idem-check`: `idem check` as a program of its own, for those who have no Idem.
+int main(int argc, char** argv) {
+  CLI::App app{"Judges from outside whether an API keeps the promise of its Idempotency-Key.",
+               "idem-check"};
+  app.set_version_flag("--version", "idem-check " IDEM_VERSION, "Print the version");
+  idem::cli::CheckCommand check(app);
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::ParseError& error) {
+    if (error.get_exit_code() == 0) return app.exit(error);
+    const std::string why = error.what();
+    return idem::cli::say_error("check", why + "; see --help", idem::cli::usage);
+  }
+  return check.run();
+}
