@@ -25,6 +25,12 @@ CaseEnd refused_again(CaseRun& run) {
                        ".");
 }
 
+/// A refusal that is none for good.
+bool asks_to_come_again(const Answer& answer) {
+  return answer.find("Retry-After") != nullptr || answer.status == 425 || answer.status == 429 ||
+         answer.status >= 500;
+}
+
 CaseEnd retry_of_failure(CaseRun& run) {
   if (!run.spec().fails)
     return CaseRun::skip("The file says by no `fails: {...}` how the work fails.");
@@ -55,8 +61,8 @@ CaseEnd retry_of_failure(CaseRun& run) {
     }
     return CaseRun::pass();
   }
-  if (run.profile().server_errors == Errors::any && !is_replay && !run.is_in_flight(*retry)) {
-    return CaseRun::pass("The API says that it does not know: " + shown(retry) + ".");
+  if (run.profile().server_errors == Errors::any && !is_replay && !asks_to_come_again(*retry)) {
+    return CaseRun::pass("The API runs it no more, and says so: " + shown(retry) + ".");
   }
   return CaseRun::fail("The work failed with " + shown(failed) +
                        " before it had an effect, and no retry can succeed: " + shown(retry) + ".");
