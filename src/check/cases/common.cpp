@@ -28,8 +28,10 @@ std::optional<CaseEnd> ran_too_often(CaseRun& run, std::int64_t most, const std:
   if (*executed <= most) return std::nullopt;
   const std::string by =
       run.has_books() ? "by the API's own books" : "by the different answers that came back";
-  return CaseRun::fail(story + " ran the work " + std::to_string(*executed) + " times, " + by +
-                       ".");
+  const std::string times = *executed == 1   ? "once"
+                            : *executed == 2 ? "twice"
+                                             : std::to_string(*executed) + " times";
+  return CaseRun::fail(story + " ran the work " + times + ", " + by + ".");
 }
 
 bool is_one_of(int status, const std::vector<int>& wanted) {

@@ -123,11 +123,19 @@ CaseEnd not_ascii(CaseRun& run) {
 CaseEnd full_length(CaseRun& run) {
   if (run.api().key_form() == KeyForm::uuid) return CaseRun::skip("Its keys are UUIDs.");
   if (auto why = why_not_usable(run)) return *why;
-  const std::size_t length = run.profile().key_length == 0 ? 255 : run.profile().key_length;
+  const std::size_t promised = run.profile().key_length;
+  const std::size_t length = promised == 0 ? 255 : promised;
   std::string key = run.api().new_key();
   key.resize(length, 'x');
-  return must_run(run, with_field(run, run.api().written(key)),
-                  "A key of " + std::to_string(length) + " characters");
+  const Request request = with_field(run, run.api().written(key));
+  const std::string what = "A key of " + std::to_string(length) + " characters";
+  if (promised != 0) return must_run(run, request, what);
+  // How long a key may be, the profile does not say; a refusal has to be one.
+  const auto sent = run.send(request, what);
+  if (!sent) return CaseRun::skip(what + " got " + shown(sent) + ".");
+  if (sent->is_success()) return CaseRun::pass();
+  if (sent->is_refusal()) return CaseRun::pass("It is refused: " + shown(sent) + ".");
+  return CaseRun::fail(what + " got " + shown(sent) + ".");
 }
 
 /// Two keys that a column of 36, 64 or 255 characters would make one.
@@ -229,7 +237,7 @@ constexpr std::array cases{
          &not_ascii},
     Case{{.id = "key.long",
           .severity = interoperability,
-          .title = "A long key is accepted",
+          .title = "A long key is accepted, or refused as such",
           .reason = "Clients make keys from order numbers and names.",
           .source = "Stripe API reference, Idempotent requests",
           .money = "Clients with long keys cannot pay.",

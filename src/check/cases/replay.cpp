@@ -81,6 +81,8 @@ CaseEnd headers(CaseRun& run) {
     const auto first = pair->first.answer.all(name);
     const auto retry = pair->retry.all(name);
     if (first == retry) continue;
+    // A tag of other bytes is another one, and replay.identical has said so.
+    if (name == "ETag" && pair->first.answer.body != pair->retry.body) continue;
     const auto text = [](const std::vector<std::string>& values) {
       return values.empty() ? std::string("none") : '"' + values.front() + '"';
     };

@@ -34,6 +34,8 @@ class Refusing final : public Store {
   void watch(std::shared_ptr<Watcher> watcher) override { inner_->watch(std::move(watcher)); }
   const Identity& identity() const noexcept override { return inner_->identity(); }
 
+  void close() { inner_.reset(); }
+
   std::atomic<bool> refuses{false};
 
  private:
@@ -61,6 +63,7 @@ class SearchIndexes : public testing::Test {
   ~SearchIndexes() override {
     loop_.stop();
     thread_.join();
+    store_.close();  // As the gateway does: the loop is still there for its last replies.
   }
 
   /// What each of them is to the record.
