@@ -13,6 +13,9 @@ using config::Complaints;
 using config::Node;
 using std::chrono::milliseconds;
 
+// Cases add to it, and a double still has each of their sums.
+constexpr std::int64_t amount_max = 1'000'000'000'000;
+
 using Environment = std::function<std::optional<std::string>(const std::string&)>;
 
 std::string listed(std::initializer_list<std::string_view> names) {
@@ -310,8 +313,9 @@ void read_surroundings(Reader& reader, const Node& root, Spec& spec) {
   if (const Node* const node = Reader::find(root, "amount")) {
     const std::string text = reader.text(*node, "amount");
     const auto parsed = std::from_chars(text.data(), text.data() + text.size(), spec.amount);
-    if (parsed.ec != std::errc{} || parsed.ptr != text.data() + text.size() || spec.amount < 1) {
-      reader.complain(*node, "amount: must be a whole number above 0");
+    if (parsed.ec != std::errc{} || parsed.ptr != text.data() + text.size() || spec.amount < 1 ||
+        spec.amount > amount_max) {
+      reader.complain(*node, "amount: must be a whole number from 1 to 1000000000000");
     }
   }
 }
