@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <charconv>
-#include <latch>
 #include <thread>
 
 namespace idem::check {
@@ -98,62 +97,75 @@ std::future<CaseRun::Sent> CaseRun::begin(const Request& request, std::string wh
                     [this, request, what = std::move(what)] { return exchange(request, what); });
 }
 
+// Everything but the last byte of each lies with the API first. One thread sends the last bytes, a
+// few microseconds apart: threads that wake each other are milliseconds apart on a busy machine,
+// and pass a window that an API has open.
 std::vector<CaseRun::Sent> CaseRun::race(std::span<const Request> requests,
                                          const std::string& what) {
   api_.take_turn(requests.size());
-  std::vector<Sent> all(requests.size(), Sent(std::unexpected("not sent")));
-  std::latch ready(static_cast<std::ptrdiff_t>(requests.size()));
-  std::vector<std::jthread> threads;
+  struct Contender {
+    std::string bytes;
+    Call call;
+    std::optional<Connection> connection;
+    Sent sent = std::unexpected("not sent");
+  };
+  std::vector<Contender> all(requests.size());
+  const auto in_parallel = [&](const std::function<void(Contender&)>& work) {
+    std::vector<std::jthread> threads;
+    for (Contender& one : all) threads.emplace_back([&] { work(one); });
+  };
   for (std::size_t i = 0; i < requests.size(); ++i) {
-    threads.emplace_back([&, i] {
-      const Request& request = requests[i];
-      std::string bytes = request.bytes(api_.origin().authority());
-      Call call{
-          .what = what + ", " + std::to_string(i + 1) + " of " + std::to_string(requests.size()),
-          .request = bytes,
-          .answer = {},
-          .failure = {},
-          .began = since_begin()};
-      if (api_.is_dry()) {
-        ready.count_down();
-        all[i] = api_.pretended(call.what, request);
-        return;
-      }
+    all[i].bytes = requests[i].bytes(api_.origin().authority());
+    all[i].call = {
+        .what = what + ", " + std::to_string(i + 1) + " of " + std::to_string(requests.size()),
+        .request = all[i].bytes,
+        .answer = {},
+        .failure = {},
+        .began = since_begin()};
+    if (api_.is_dry()) all[i].sent = api_.pretended(all[i].call.what, requests[i]);
+  }
+  if (!api_.is_dry()) {
+    in_parallel([&](Contender& one) {
       auto connection = api_.connect();
-      std::expected<void, std::string> sent;
-      // Everything but the last byte lies with the API before the first one is complete.
-      if (connection) {
-        sent =
-            connection->send(std::string_view(bytes).substr(0, bytes.size() - 1), spec().timeout);
-      }
-      ready.arrive_and_wait();
       if (!connection) {
-        all[i] = std::unexpected(connection.error());
+        one.sent = std::unexpected(connection.error());
         return;
       }
-      if (sent)
-        sent = connection->send(std::string_view(bytes).substr(bytes.size() - 1), spec().timeout);
-      if (sent) {
-        all[i] = connection->read(spec().timeout, call.answer);
-      } else {
-        all[i] = std::unexpected(sent.error());
-      }
-      remember(std::move(call), all[i]);
+      const auto sent = connection->send(
+          std::string_view(one.bytes).substr(0, one.bytes.size() - 1), spec().timeout);
+      if (!sent) one.sent = std::unexpected(sent.error());
+      if (sent) one.connection = std::move(*connection);
+    });
+    for (Contender& one : all) {
+      if (!one.connection) continue;
+      one.call.began = since_begin();
+      const auto sent = one.connection->send(
+          std::string_view(one.bytes).substr(one.bytes.size() - 1), spec().timeout);
+      if (!sent) one.sent = std::unexpected(sent.error());
+      if (!sent) one.connection.reset();
+    }
+    in_parallel([&](Contender& one) {
+      if (one.connection) one.sent = one.connection->read(spec().timeout, one.call.answer);
+      remember(std::move(one.call), one.sent);
     });
   }
-  threads.clear();
+  forget_most_of_race();
+  std::vector<Sent> sent;
+  for (Contender& one : all) sent.push_back(std::move(one.sent));
+  return sent;
+}
+
+// Distinct answers first: the race's winners, and what the others got.
+void CaseRun::forget_most_of_race() {
   const std::lock_guard lock(mutex_);
-  if (calls_.size() > 2 * remembered_of_race_max) {
-    // Distinct answers first: the race's winners and what the others got.
-    std::set<std::string> seen;
-    const auto rest = std::stable_partition(calls_.begin(), calls_.end(), [&](const Call& call) {
-      const std::string start = call.answer.substr(0, call.answer.find("\r\n"));
-      return seen.insert(start + call.failure).second || call.answer.contains(" 201 ");
-    });
-    const auto kept = static_cast<std::size_t>(rest - calls_.begin());
-    calls_.resize(std::max(std::min(kept, remembered_of_race_max * 2), remembered_of_race_max));
-  }
-  return all;
+  if (calls_.size() <= 2 * remembered_of_race_max) return;
+  std::set<std::string> seen;
+  const auto rest = std::stable_partition(calls_.begin(), calls_.end(), [&](const Call& call) {
+    const std::string start = call.answer.substr(0, call.answer.find("\r\n"));
+    return seen.insert(start + call.failure).second || call.answer.contains(" 201 ");
+  });
+  const auto kept = static_cast<std::size_t>(rest - calls_.begin());
+  calls_.resize(std::max(std::min(kept, remembered_of_race_max * 2), remembered_of_race_max));
 }
 
 CaseRun::Sent CaseRun::until_settled(const Request& request, const std::string& what, Millis most) {

@@ -55,11 +55,14 @@ class CaseRun {
   static CaseEnd fail(std::string detail) { return {Outcome::fail, std::move(detail)}; }
   static CaseEnd skip(std::string why) { return {Outcome::skip, std::move(why)}; }
 
+  /// Remembers the requests of another one in place of its own.
+  void take_over(CaseRun& other) { calls_ = std::move(other.calls_); }
   const std::vector<Call>& calls() const noexcept { return calls_; }
 
  private:
   Sent exchange(const Request& request, const std::string& what);
   void remember(Call call, const Sent& sent);
+  void forget_most_of_race();
   Millis since_begin() const;
 
   Api& api_;
