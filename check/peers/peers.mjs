@@ -25,5 +25,7 @@ export const peers = [
     path: "/refunds",
   })),
   { name: "idem gateway, ietf, PostgreSQL", store: "postgres", gateway: ["--preset", "ietf"], profile: "ietf", tenant: true, path: "/refunds" },
+  // examples/payments, a service on the library; its provider keeps the books, and nothing makes it slow.
+  { name: "idem library, the example", store: "sqlite", library: true, profile: "ietf", tenant: true },
   { name: "no idempotency", store: "none", app: "plain" },
 ];

@@ -84,14 +84,41 @@ const startApp = (name, environment) =>
 const versionOf = (peer) =>
   peer.module
     ? JSON.parse(fs.readFileSync(path.join(modules, "node_modules", peer.module, "package.json"), "utf8")).version
-    : peer.gateway
+    : peer.gateway || peer.library
       ? execFileSync(path.join(bin, "idem"), ["version"], { encoding: "utf8" }).trim().split(" ")[1]
       : "";
 
+/** The payments API of examples/, and the provider behind it, which counts charges. */
+async function startExample(environment) {
+  const args = ["--quiet", "--deduplicate", "24h", "--listen", "127.0.0.1:0"];
+  const books = await start(path.join(bin, "provider"), args, {}, /listening address=(\S+) role=provider/);
+  const service = ["--store", environment.url, "--listen", "127.0.0.1:0", "--provider", `http://${books}`];
+  service.push("--lease", "3000", "--call-timeout", "1200");
+  return { books, address: await start(path.join(bin, "payments"), service, {}, /listening address=(\S+) role=payments/) };
+}
+
+const usual = {
+  body: '{"amount": {{amount}}, "order": "{{unique}}"}',
+  pointer: "/count",
+  more: `slow: { headers: { X-Delay-Ms: "1500" } }
+fails: { headers: { X-Fail: "503" } }
+refuses: { body: '{"order": "{{unique}}"}' }
+`,
+};
+const example = {
+  body: '{"amount": {{amount}}, "currency": "eur", "source": "tok_{{unique}}"}',
+  pointer: "/effects",
+  more: `refuses: { body: '{"amount": {{amount}}, "currency": "eur", "source": "tok_declined"}' }
+`,
+};
+
 async function judge(peer, number) {
   const environment = stores[peer.store](number);
-  let address = await startApp(peer.app ?? "plain", environment);
-  const books = address;
+  const api = peer.library ? example : usual;
+  let address;
+  let books;
+  if (peer.library) ({ address, books } = await startExample(environment));
+  else books = address = await startApp(peer.app ?? "plain", environment);
   if (peer.gateway) {
     const args = ["gateway", "--listen", "127.0.0.1:0", "--upstream", `http://${address}`, "--store", environment.url];
     args.push("--scope", "header:X-Tenant-Id", "--trust-scope-header", "--migrate", ...peer.gateway);
@@ -103,14 +130,11 @@ async function judge(peer, number) {
     `request:
   path: /payments
   headers: { X-Tenant-Id: check }
-  body: '{"amount": {{amount}}, "order": "{{unique}}"}'
+  body: '${api.body}'
 resource: /id
-effects: { url: "http://${books}/ledger", pointer: /count }
+effects: { url: "http://${books}/ledger", pointer: ${api.pointer} }
 ${peer.tenant ? "tenant: { header: X-Tenant-Id, other: check-2 }\n" : ""}other: { ${peer.path ? `path: ${peer.path}, ` : ""}query: "expand=all" }
-${peer.required ? "expect: { key_required: true }\n" : ""}slow: { headers: { X-Delay-Ms: "1500" } }
-fails: { headers: { X-Fail: "503" } }
-refuses: { body: '{"order": "{{unique}}"}' }
-timeout: 10s
+${peer.required ? "expect: { key_required: true }\n" : ""}${api.more}timeout: 10s
 `,
   );
   const args = [`http://${address}`, "--config", config, "--profile", peer.profile ?? "custom", "--seed", "1", "--rate", "0"];

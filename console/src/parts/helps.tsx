@@ -25,7 +25,7 @@ function Effect({ of: samples }: { of: Samples }) {
     <p>
       <b>{count(all)}</b> of {count(keyed)} requests with a key were repeats that did not run a second time
       {all === 0 ? "." : `: ${kept.filter(([number]) => number > 0).map(([number, what]) => `${count(number)} ${what}`).join(", ")}.`}
-      {misuse === 0 ? "" : ` ${count(misuse)} were refused, for they used the key of a different request.`}
+      {misuse === 0 ? "" : misuse === 1 ? " One was refused, for it used the key of a different request." : ` ${count(misuse)} were refused, for they used the key of a different request.`}
     </p>
   );
 }
