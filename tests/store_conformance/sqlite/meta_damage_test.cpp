@@ -11,6 +11,7 @@ namespace {
 constexpr const char* back_to_version_2 =
     "ALTER TABLE idem_meta DROP COLUMN checksum; ALTER TABLE idem_evidence DROP COLUMN checksum;"
     "DELETE FROM idem_meta WHERE name LIKE '%checksum'; DROP TABLE idem_journal;"
+    " DROP INDEX idem_outbox_of_record;"
     " PRAGMA user_version = 2";
 
 class SqliteMetaDamage : public testing::Test {
