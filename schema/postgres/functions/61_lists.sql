@@ -32,7 +32,8 @@ BEGIN
   IF of_state IN ('pending', 'unknown', 'failed_retryable') THEN
     RETURN QUERY
       SELECT s.* FROM idem.parked_records t CROSS JOIN LATERAL (SELECT * FROM idem.slots s WHERE s.id = t.id OFFSET 0) s
-      WHERE t.state = of_state AND t.id > coalesce(after, idem.nil_uuid()) AND s.state = of_state
+      WHERE t.state = of_state AND t.id >= coalesce(after, idem.nil_uuid()) AND t.id IS DISTINCT FROM after
+        AND s.state = of_state
         AND idem.is_live(s, at)
         AND (of_scope IS NULL OR s.scope = of_scope COLLATE "C")
         AND (of_operation IS NULL OR s.operation = of_operation COLLATE "C")
@@ -43,10 +44,11 @@ BEGIN
   IF of_state = 'in_progress' THEN
     RETURN QUERY
       SELECT s.* FROM (
-        SELECT t.id FROM idem.parked_records t WHERE t.state = of_state AND t.id > coalesce(after, idem.nil_uuid())
+        SELECT t.id FROM idem.parked_records t
+          WHERE t.state = of_state AND t.id >= coalesce(after, idem.nil_uuid()) AND t.id IS DISTINCT FROM after
         UNION
         SELECT i.id FROM idem.lease_due_batches l CROSS JOIN LATERAL unnest(l.ids) i(id)
-          WHERE i.id > coalesce(after, idem.nil_uuid())
+          WHERE i.id >= coalesce(after, idem.nil_uuid()) AND i.id IS DISTINCT FROM after
       ) known CROSS JOIN LATERAL (SELECT * FROM idem.slots s WHERE s.id = known.id OFFSET 0) s
       WHERE s.state = of_state AND (of_scope IS NULL OR s.scope = of_scope COLLATE "C")
         AND (of_operation IS NULL OR s.operation = of_operation COLLATE "C")
@@ -56,7 +58,7 @@ BEGIN
   END IF;
   RETURN QUERY
     SELECT v.* FROM idem.slots s CROSS JOIN LATERAL idem.view_of(s, at) v
-    WHERE v.id IS NOT NULL AND s.id > coalesce(after, idem.nil_uuid())
+    WHERE v.id IS NOT NULL AND s.id >= coalesce(after, idem.nil_uuid()) AND s.id IS DISTINCT FROM after
       AND (of_state IS NULL OR v.state = of_state) AND (of_scope IS NULL OR v.scope = of_scope COLLATE "C")
       AND (of_operation IS NULL OR v.operation = of_operation COLLATE "C")
       AND (created_before IS NULL OR v.created_at < created_before)
