@@ -1,6 +1,7 @@
 #include "check/cases/cases.hpp"
 
 #include <array>
+#include <thread>
 
 namespace idem::check {
 namespace {
@@ -45,6 +46,16 @@ Request to_be_left(CaseRun& run) {
   return run.api().build(order);
 }
 
+/// Work that a client left may still run when retries are answered already. What it does belongs to
+/// this case, and not to the next one.
+void wait_for_left_work(CaseRun& run) {
+  if (!run.has_books() || run.api().is_dry()) return;
+  const auto until = std::chrono::steady_clock::now() + run.spec().timeout;
+  while (run.executed().value_or(1) < 1 && std::chrono::steady_clock::now() < until) {
+    std::this_thread::sleep_for(Millis(50));
+  }
+}
+
 CaseEnd client_leaves(CaseRun& run) {
   const Request request = to_be_left(run);
   const auto sent = run.send_and_leave(request.bytes(run.api().origin().authority()),
@@ -54,6 +65,7 @@ CaseEnd client_leaves(CaseRun& run) {
       run.until_settled(request, "the client's retry", run.spec().timeout + Millis(2'000));
   // The work of the first may still run and end behind the retry's.
   const auto again = run.until_settled(request, "a later retry", run.spec().timeout);
+  wait_for_left_work(run);
   return judge_settled(run, again ? again : settled, "A request whose client left");
 }
 
