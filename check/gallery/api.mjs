@@ -108,13 +108,15 @@ export class Api {
     const order = read(exchange.body);
     if (!order) return json(422, { error: "invalid" });
     const asked = Number(exchange.lines("x-delay-ms")[0] ?? workMs);
-    await sleep(asked >= 0 && asked <= workMsMax ? asked : workMs);
+    const ms = asked >= 0 && asked <= workMsMax ? asked : workMs;
+    await sleep(ms / 2);
     const fail = Number(exchange.lines("x-fail")[0]);
     if (fail >= 500 && fail <= 599) return json(fail, { error: "failed" });
     const id = `pay_${this.ledger.size + 1}`;
     const body = `{"id":"${id}","amount":${order.amount},"order":${JSON.stringify(order.order)}}`;
     this.journal.append({ event: "payment", payment: { id, body } });
     this.ledger.set(id, body);
+    await sleep(ms / 2); // a crash here has paid, and answers nobody
     const headers = {
       "Content-Type": "application/json",
       Location: `/payments/${id}`,

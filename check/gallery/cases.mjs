@@ -73,7 +73,7 @@ async function replay(one) {
   if (Number(second.headers["content-length"]) !== Buffer.byteLength(second.body)) found.push("replay.length");
   if (second.headers["set-cookie"]) found.push("replay.cookie");
   const { profile } = one.server;
-  if (profile !== "ietf" && !second.headers["idempotent-replayed"]) found.push("replay.marker");
+  if (["stripe", "acp"].includes(profile) && !second.headers["idempotent-replayed"]) found.push("replay.marker");
   if (profile === "acp" && [first, second].some(({ headers }) => headers["idempotency-key"] !== one.key)) {
     found.push("key.echo");
   }
@@ -95,8 +95,10 @@ const misuse = (change) => async (one) => {
   return made(second) && id(second) === id(first);
 };
 
-const race = (n, change = () => ({})) => async (one) =>
-  (await one.effects(() => one.race(Array.from({ length: n }, (_, at) => change(at))))) > 1;
+const race =
+  (n, change = () => ({})) =>
+  async (one) =>
+    (await one.effects(() => one.race(Array.from({ length: n }, (_, at) => change(at))))) > 1;
 
 const during = (act) => async (one) => {
   const first = one.send({ more: slow(600) });
@@ -132,16 +134,18 @@ async function slowFirst(one) {
 }
 
 /** `workMs`: a payment of the request that was left can come so late. */
-const aborted = (leave, workMs = 0) => async (one) => {
-  let settled;
-  const effects = await one.effects(async () => {
-    await leave(one);
-    const since = Date.now();
-    settled = await one.settle();
-    await sleep(Math.max(0, workMs + 200 - (Date.now() - since)));
-  });
-  return effects !== 1 || !settled || refused(settled);
-};
+const aborted =
+  (leave, workMs = 0) =>
+  async (one) => {
+    let settled;
+    const effects = await one.effects(async () => {
+      await leave(one);
+      const since = Date.now();
+      settled = await one.settle();
+      await sleep(Math.max(0, workMs + 200 - (Date.now() - since)));
+    });
+    return effects !== 1 || !settled || refused(settled);
+  };
 
 const whole = ({ head, body }) => Buffer.concat([head, body]);
 const left = aborted((one) => {
@@ -163,7 +167,10 @@ async function keys(one) {
   if (profile !== "stripe") await runs("key.missing", null);
   await runs("key.empty", "");
   await runs("key.list", `"${unique()}", "${unique()}"`);
-  await runs("key.twice", null, [["Idempotency-Key", unique()], ["Idempotency-Key", unique()]]);
+  await runs("key.twice", null, [
+    ["Idempotency-Key", unique()],
+    ["Idempotency-Key", unique()],
+  ]);
   const long = await new Operation(one.server).send({ key: unique().padEnd(255, "x") });
   if (refused(long)) found.push("key.long");
   const other = await new Operation(one.server).send({ key: `${unique()}\xd0\xba\xd0\xbb` });
@@ -210,6 +217,21 @@ async function restarted(one) {
   return effects !== 1 || id(first) !== id(second);
 }
 
+/** The process ends once the payment is made and before it is answered, where a server lets that be seen. */
+async function restartedWithin(one) {
+  const effects = await one.effects(async () => {
+    const before = await one.count();
+    const first = one.send({ more: slow(800) }).catch(() => undefined);
+    let over = false;
+    first.then(() => (over = true));
+    while (!over && (await one.count()) === before) await sleep(20);
+    await one.server.restart();
+    await first;
+    await one.send({ more: slow(800) });
+  });
+  return effects > 1;
+}
+
 async function precision(one) {
   const first = await one.send({ amount: "9007199254740993" });
   const second = await one.send({ amount: "9007199254740992" });
@@ -254,19 +276,34 @@ export async function judge(server) {
   await add("race.two", race(2));
   await add("race.ten", race(10));
   await add("race.many", race(100));
-  await add("race.bodies", race(10, (at) => ({ amount: String(20 + at) })));
+  await add(
+    "race.bodies",
+    race(10, (at) => ({ amount: String(20 + at) })),
+  );
   found.push(...(await inflightRetry(new Operation(server))));
   await add("inflight.misuse", async (one) => !refused((await inflightMisuse(one))[1]));
   await add("slow.first", slowFirst);
   await add("ambiguous.success", ambiguous);
   await add("abort.client", left);
   await add("abort.reading", reading);
-  await add("abort.body", cut(({ head, body }) => Buffer.concat([head, body.subarray(0, 5)])));
-  await add("abort.head", cut(({ head }) => head.subarray(0, head.length - 10)));
+  await add(
+    "abort.body",
+    cut(({ head, body }) => Buffer.concat([head, body.subarray(0, 5)])),
+  );
+  await add(
+    "abort.head",
+    cut(({ head }) => head.subarray(0, head.length - 10)),
+  );
   found.push(...(await keys(new Operation(server))));
   const long = (end) => (key) => `${key.padEnd(999, "x")}${end}`;
   await add("key.truncated", same(long("a"), long("b")));
-  await add("key.case", same((key) => `${key}abc`, (key) => `${key}ABC`));
+  await add(
+    "key.case",
+    same(
+      (key) => `${key}abc`,
+      (key) => `${key}ABC`,
+    ),
+  );
   await add("scope.other", otherTenant);
   await add("error.replay", errorReplay);
   await add("error.retry", errorRetry);
@@ -275,5 +312,6 @@ export async function judge(server) {
   await add("canonical.number", canonicalNumber);
   await add("expiry", expiry);
   await add("restart.replay", restarted);
+  await add("restart.running", restartedWithin);
   return found;
 }

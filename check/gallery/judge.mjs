@@ -84,7 +84,13 @@ async function judge(server, number) {
     if (options.keep) fs.writeFileSync(path.join(options.keep, `${server.name}-${number}.json`), ended.out);
     const of = (result) => report.cases.filter((one) => one.result === result);
     const unsure = report.cases.filter((one) => one.result !== "fail" && one.failures > 0);
-    return { seconds: (Date.now() - began) / 1000, failed: of("fail"), skipped: of("skip"), unsure, cases: report.cases };
+    return {
+      seconds: (Date.now() - began) / 1000,
+      failed: of("fail"),
+      skipped: of("skip"),
+      unsure,
+      cases: report.cases,
+    };
   } finally {
     stop(started);
   }
@@ -92,7 +98,11 @@ async function judge(server, number) {
 
 const results = new Map(chosen.map((server) => [server, { right: 0, wrong: [], seconds: 0, unsure: 0, again: 0 }]));
 const work = chosen.flatMap((server) => Array.from({ length: options.runs }, (_, number) => [server, number]));
-const ids = (cases) => cases.map((one) => one.id).sort().join(" ");
+const ids = (cases) =>
+  cases
+    .map((one) => one.id)
+    .sort()
+    .join(" ");
 const isRight = (server, result) =>
   ids(result.failed) === ids(result.cases.filter((one) => server.convicts.includes(one.id)));
 let next = 0;
@@ -115,13 +125,18 @@ async function worker() {
     else
       into.wrong.push(
         [
-          ...missing.map((id) => `missing ${id}: ${result.cases.find((one) => one.id === id).result} ${result.cases.find((one) => one.id === id).detail}`),
+          ...missing.map(
+            (id) =>
+              `missing ${id}: ${result.cases.find((one) => one.id === id).result} ${result.cases.find((one) => one.id === id).detail}`,
+          ),
           ...extra.map((one) => `extra ${one.id}: ${one.detail}`),
         ].join("\n      "),
       );
     if (into.right + into.wrong.length === options.runs) {
       const seconds = (into.seconds / options.runs).toFixed(1);
-      console.log(`${into.right === options.runs ? "ok  " : "BAD "} ${server.name}: ${into.right} of ${options.runs}, ${seconds} s each, ${into.unsure} seen once${into.again > 0 ? `, ${into.again} repeated` : ""}`);
+      console.log(
+        `${into.right === options.runs ? "ok  " : "BAD "} ${server.name}: ${into.right} of ${options.runs}, ${seconds} s each, ${into.unsure} seen once${into.again > 0 ? `, ${into.again} repeated` : ""}`,
+      );
       for (const one of new Set(into.wrong)) console.log(`      ${one}`);
     }
   }

@@ -11,15 +11,16 @@ const client = new DynamoDBClient({
   region: "us-east-1",
   credentials: { accessKeyId: "test", secretAccessKey: "test" },
 });
-const TableName = `keys_${process.pid}`;
-await client.send(
-  new CreateTableCommand({
-    TableName,
-    AttributeDefinitions: [{ AttributeName: "id", AttributeType: "S" }],
-    KeySchema: [{ AttributeName: "id", KeyType: "HASH" }],
-    BillingMode: "PAY_PER_REQUEST",
-  }),
-);
+const TableName = "keys";
+const table = new CreateTableCommand({
+  TableName,
+  AttributeDefinitions: [{ AttributeName: "id", AttributeType: "S" }],
+  KeySchema: [{ AttributeName: "id", KeyType: "HASH" }],
+  BillingMode: "PAY_PER_REQUEST",
+});
+await client.send(table).catch((error) => {
+  if (error.name !== "ResourceInUseException") throw error;
+});
 while ((await client.send(new DescribeTableCommand({ TableName }))).Table.TableStatus !== "ACTIVE");
 
 const shop = new Shop();
@@ -28,7 +29,7 @@ const handler = makeIdempotent(
   async (event) => {
     const { status, body } = await outcomeOf(() => shop.pay(event.request()));
     if (status >= 500) throw Object.assign(new Error("failed"), { status, body });
-    return { statusCode: status, body: JSON.stringify(body) };
+    return { statusCode: status, headers: { Location: `/payments/${body.id}` }, body: JSON.stringify(body) };
   },
   {
     persistenceStore: new DynamoDBPersistenceLayer({ tableName: TableName, awsSdkV3Client: client }),
@@ -47,8 +48,8 @@ app.post("/payments", async (request, response) => {
   const event = { headers: request.headers, body: JSON.stringify(request.body) };
   Object.defineProperty(event, "request", { value: () => request, enumerable: false });
   try {
-    const { statusCode, body } = await handler(event, context);
-    response.status(statusCode).type("json").send(body);
+    const { statusCode, headers, body } = await handler(event, context);
+    response.status(statusCode).set(headers).type("json").send(body);
   } catch (error) {
     // An error of the key comes as the cause of one of the layer; so does what the work throws.
     const { status, body, name } = error.status ? error : (error.cause ?? error);

@@ -1,8 +1,8 @@
 // A pattern of many articles: SET NX with a time to live as a lock, the answer under the same key afterwards. Redis at
-// REDIS; the lock lives a second here, as work is short.
+// REDIS; the lock lives LOCK_SECONDS.
 import { createClient } from "redis";
 
-import { Shop, invalid, listen, newApp, outcomeOf } from "./shop.mjs";
+import { Shop, invalid, listen, newApp, outcomeOf, send } from "./shop.mjs";
 
 const redis = createClient({ url: `redis://${process.env.REDIS}` });
 await redis.connect();
@@ -13,16 +13,15 @@ app.post(["/payments", "/refunds"], async (request, response) => {
   if (!given) return response.status(400).json({ error: "Idempotency-Key is missing" });
   if (invalid(request, response)) return;
   const key = `idempotency:${given}`;
-  const isFirst = await redis.set(key, "running", { NX: true, EX: 1 });
+  const isFirst = await redis.set(key, "running", { NX: true, EX: Number(process.env.LOCK_SECONDS) });
   if (!isFirst) {
     const stored = await redis.get(key);
     if (stored === null || stored === "running") return response.status(409).json({ error: "in progress" });
-    const { status, body } = JSON.parse(stored);
-    return response.status(status).json(body);
+    return send(response, JSON.parse(stored));
   }
-  const answer = await outcomeOf(() => shop.pay(request));
-  if (answer.status < 500) await redis.set(key, JSON.stringify(answer), { EX: 86_400 });
+  const outcome = await outcomeOf(() => shop.pay(request));
+  if (outcome.status < 500) await redis.set(key, JSON.stringify(outcome), { EX: 86_400 });
   else await redis.del(key);
-  response.status(answer.status).json(answer.body);
+  send(response, outcome);
 });
 listen(app);

@@ -1,6 +1,8 @@
 // The API that all peers protect: an order is paid, which takes some time, and the ledger counts it. No part of this
-// file knows of keys.
+// file knows of keys. The ledger lies in the file LEDGER, where there is one, and outlives a restart.
 import express from "express";
+import { randomUUID } from "node:crypto";
+import fs from "node:fs";
 
 export class Failed extends Error {
   constructor(status) {
@@ -12,15 +14,20 @@ export class Failed extends Error {
 const pause = (milliseconds) => new Promise((resolve) => setTimeout(resolve, milliseconds));
 
 export class Shop {
-  paid = 0;
+  file = process.env.LEDGER;
+  paid = this.file && fs.existsSync(this.file) ? fs.statSync(this.file).size : 0;
 
   /** The work of one order. */
   async pay(request) {
     const failure = Number(request.get("X-Fail") ?? 0);
     if (failure !== 0) throw new Failed(failure);
-    await pause(Number(request.get("X-Delay-Ms") ?? 20));
+    const half = Number(request.get("X-Delay-Ms") ?? 20) / 2;
+    await pause(half);
     this.paid += 1;
-    return { id: `pay_${this.paid}`, amount: request.body.amount, order: request.body.order };
+    if (this.file) fs.appendFileSync(this.file, ".");
+    await pause(half);
+    const id = `pay_${this.paid}`;
+    return { id, amount: request.body.amount, order: request.body.order };
   }
 }
 
@@ -33,6 +40,13 @@ export async function outcomeOf(work) {
     return { status: error.status, body: { error: "failed" } };
   }
 }
+
+/** Sends an outcome: what was made has an address, and each answer sets a cookie of its own, as those of sessions. */
+export function send(response, { status, body }) {
+  if (body.id) decorate(response, body);
+  response.status(status).json(body);
+}
+export const decorate = (response, { id }) => response.location(`/payments/${id}`).cookie("session", randomUUID());
 
 export function newApp(shop) {
   const app = express();
@@ -47,6 +61,9 @@ export function invalid(request, response) {
   return true;
 }
 
+/** On the port PORT, or on any. */
 export function listen(app) {
-  const server = app.listen(0, "127.0.0.1", () => console.log(`listening on http://127.0.0.1:${server.address().port}`));
+  const server = app.listen(Number(process.env.PORT ?? 0), "127.0.0.1", () =>
+    console.log(`listening on http://127.0.0.1:${server.address().port}`),
+  );
 }

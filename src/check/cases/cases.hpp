@@ -11,6 +11,7 @@ std::span<const Case> race_cases();
 std::span<const Case> loss_cases();
 std::span<const Case> key_cases();
 std::span<const Case> lifetime_cases();
+std::span<const Case> restart_cases();
 
 /// A first request that has succeeded, which most cases begin with.
 struct First {
@@ -24,6 +25,16 @@ std::expected<First, CaseEnd> send_first(CaseRun& run);
 
 /// Fails where the work ran more often than `most`; none: it did not, or nobody knows.
 std::optional<CaseEnd> ran_too_often(CaseRun& run, std::int64_t most, const std::string& story);
+
+/// The request whose work takes its time; none: the file does not say how (`no_slow`).
+std::optional<Order> slow_order(CaseRun& run);
+inline constexpr const char* no_slow =
+    "The file says by no `slow: {...}` how the work is made slow.";
+bool is_over(std::future<CaseRun::Sent>& running);
+
+/// Work that a client left may still run when retries are answered already. What it does belongs to
+/// this case, and not to the next one.
+void wait_for_left_work(CaseRun& run);
 
 /// Whether this status is one of these; of none, whether it is any 4xx.
 bool is_one_of(int status, const std::vector<int>& wanted);

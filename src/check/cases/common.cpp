@@ -1,6 +1,7 @@
 #include "check/cases/cases.hpp"
 
 #include <algorithm>
+#include <thread>
 
 namespace idem::check {
 
@@ -32,6 +33,25 @@ std::optional<CaseEnd> ran_too_often(CaseRun& run, std::int64_t most, const std:
                             : *executed == 2 ? "twice"
                                              : std::to_string(*executed) + " times";
   return CaseRun::fail(story + " ran the work " + times + ", " + by + ".");
+}
+
+std::optional<Order> slow_order(CaseRun& run) {
+  if (!run.spec().slow) return std::nullopt;
+  Order order = run.api().order();
+  order.changes = *run.spec().slow;
+  return order;
+}
+
+bool is_over(std::future<CaseRun::Sent>& running) {
+  return running.wait_for(CaseRun::Millis(0)) == std::future_status::ready;
+}
+
+void wait_for_left_work(CaseRun& run) {
+  if (!run.has_books() || run.api().is_dry()) return;
+  const auto until = std::chrono::steady_clock::now() + run.spec().timeout;
+  while (run.executed().value_or(1) < 1 && std::chrono::steady_clock::now() < until) {
+    std::this_thread::sleep_for(CaseRun::Millis(50));
+  }
 }
 
 bool is_one_of(int status, const std::vector<int>& wanted) {
@@ -73,7 +93,7 @@ std::span<const Case> all_cases() {
   static const std::vector<Case> all = [] {
     std::vector<Case> cases;
     for (const auto& some : {replay_cases(), misuse_cases(), race_cases(), loss_cases(),
-                             key_cases(), lifetime_cases()}) {
+                             key_cases(), lifetime_cases(), restart_cases()}) {
       cases.insert(cases.end(), some.begin(), some.end());
     }
     return cases;

@@ -68,30 +68,6 @@ CaseEnd retry_of_failure(CaseRun& run) {
                        " before it had an effect, and no retry can succeed: " + shown(retry) + ".");
 }
 
-CaseEnd restart(CaseRun& run) {
-  if (run.spec().restart.empty()) return CaseRun::skip("The file names no `restart` command.");
-  auto first = send_first(run);
-  if (!first) return first.error();
-  const auto before = run.send(first->request, "its retry before the restart");
-  if (!before) return CaseRun::skip("The retry got " + shown(before) + ".");
-  if (!run.api().is_dry()) {
-    if (const auto done = run_command(run.spec().restart); !done)
-      return CaseRun::skip(done.error() + ".");
-  }
-  // Until it listens again.
-  CaseRun::Sent retry = std::unexpected("not sent");
-  for (const auto until = Clock::now() + Millis(30'000); Clock::now() < until;) {
-    retry = run.send(first->request, "its retry behind the restart");
-    if (retry) break;
-    std::this_thread::sleep_for(Millis(100));
-  }
-  if (auto often = ran_too_often(run, 1, "A request and its retry behind a restart")) return *often;
-  if (!retry) return CaseRun::skip("Behind the restart nobody answers: " + shown(retry) + ".");
-  if (is_same_answer(*before, *retry)) return CaseRun::pass();
-  return CaseRun::fail("Before a restart a retry got " + shown(before) + ", and behind it " +
-                       shown(retry) + ".");
-}
-
 CaseEnd expiry(CaseRun& run) {
   if (!run.spec().retention) return CaseRun::skip("The file names no `retention`.");
   if (*run.spec().retention > std::chrono::minutes(2)) {
@@ -148,14 +124,6 @@ std::span<const Case> lifetime_cases() {
             .money = "The client takes a new key, and nothing protects the two from each other.",
             .mend = "Store a failure only if the work has had an effect, or may have had one."},
            &retry_of_failure},
-      Case{{.id = "restart.replay",
-            .severity = money,
-            .title = "A restart forgets nothing",
-            .reason = "Deployments happen while clients retry.",
-            .source = "draft-ietf-httpapi-idempotency-key-header-07, section 2.3",
-            .money = "Each restart makes all retries of its time run again.",
-            .mend = "Keep keys where the work's own rows are."},
-           &restart},
       Case{{.id = "expiry",
             .severity = money,
             .title = "A key holds for as long as promised",

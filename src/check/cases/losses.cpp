@@ -1,7 +1,6 @@
 #include "check/cases/cases.hpp"
 
 #include <array>
-#include <thread>
 
 namespace idem::check {
 namespace {
@@ -44,16 +43,6 @@ Request to_be_left(CaseRun& run) {
   Order order = run.api().order();
   if (run.spec().slow) order.changes = *run.spec().slow;
   return run.api().build(order);
-}
-
-/// Work that a client left may still run when retries are answered already. What it does belongs to
-/// this case, and not to the next one.
-void wait_for_left_work(CaseRun& run) {
-  if (!run.has_books() || run.api().is_dry()) return;
-  const auto until = std::chrono::steady_clock::now() + run.spec().timeout;
-  while (run.executed().value_or(1) < 1 && std::chrono::steady_clock::now() < until) {
-    std::this_thread::sleep_for(Millis(50));
-  }
 }
 
 CaseEnd client_leaves(CaseRun& run) {

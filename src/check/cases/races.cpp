@@ -87,19 +87,6 @@ CaseEnd bodies(CaseRun& run) {
   return CaseRun::pass();
 }
 
-/// The request whose work takes its time.
-std::optional<Order> slow_order(CaseRun& run) {
-  if (!run.spec().slow) return std::nullopt;
-  Order order = run.api().order();
-  order.changes = *run.spec().slow;
-  return order;
-}
-constexpr const char* no_slow = "The file says by no `slow: {...}` how the work is made slow.";
-
-bool is_over(std::future<CaseRun::Sent>& running) {
-  return running.wait_for(Millis(0)) == std::future_status::ready;
-}
-
 /// Asks while the first runs; none: the first was over before the other was answered.
 std::optional<CaseRun::Sent> ask_meanwhile(CaseRun& run, std::future<CaseRun::Sent>& running,
                                            const Request& other, const std::string& what) {
