@@ -16,6 +16,8 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
+constexpr std::string_view interrupted = "it was interrupted";
+
 void replace_all(std::string& text, std::string_view from, std::string_view to) {
   if (from.empty()) return;
   for (auto at = text.find(from); at != std::string::npos; at = text.find(from, at + to.size())) {
@@ -61,7 +63,7 @@ std::optional<std::int64_t> whole_number(std::string_view text) {
 Api::Api(const Spec& spec, Origin origin, Manners manners, std::uint64_t seed)
     : spec_(spec),
       key_form_(
-          spec.key_form.value_or(spec.profile.takes_strings ? KeyForm::string : KeyForm::bare)),
+          spec.key_form.value_or(spec.profile.accepts_strings ? KeyForm::string : KeyForm::bare)),
       origin_(std::move(origin)),
       manners_(std::move(manners)) {
   // Not of the printed seed: a run that is repeated must not find the keys of the one before.
@@ -97,7 +99,7 @@ std::expected<void, std::string> Api::calibrate() {
     take_turn();
     const Request request = build(order());
     if (is_dry()) {
-      pretended("the first of all requests", request);
+      pretended("the first of all requests", request.bytes(origin_.authority()));
       return {};
     }
     auto connection = connect();
@@ -112,7 +114,8 @@ std::expected<void, std::string> Api::calibrate() {
       key_form_ = KeyForm::bare;
       continue;
     }
-    return std::unexpected("the request of the file got " + std::to_string(answer->status) + ' ' +
+    return std::unexpected("the API answered the request of the file with " +
+                           std::to_string(answer->status) + ' ' +
                            masked(answer->body.substr(0, 300)));
   }
 }
@@ -137,10 +140,12 @@ Request Api::build(const Order& order) const {
 }
 
 void Api::take_turn(std::size_t requests) {
-  if (requests_.fetch_add(requests) + requests > manners_.requests_max) {
-    throw RunEnded{"the run has sent " + std::to_string(manners_.requests_max) +
-                   " requests, which is its limit: --max-requests"};
+  if (is_interrupted()) throw RunEnded{std::string(interrupted)};
+  if (requests_.load() + requests > manners_.requests_max) {
+    throw RunEnded{"its limit of " + std::to_string(manners_.requests_max) +
+                   " requests (--max-requests) is reached"};
   }
+  requests_ += requests;
   if (is_dry() || manners_.per_second <= 0) return;
   Clock::time_point turn;
   {
@@ -157,36 +162,75 @@ std::expected<Connection, std::string> Api::connect() const {
   return Connection::open(origin_, spec_.timeout, manners_.insecure);
 }
 
-Answer Api::pretended(const std::string& what, const Request& request) const {
-  manners_.dry_run(what, masked(request.bytes(origin_.authority())));
+std::expected<void, std::string> Api::repeat(std::chrono::milliseconds most,
+                                             const Attempt& attempt) const {
+  const auto until = Clock::now() + most;
+  for (;;) {
+    auto done = attempt();
+    if (done || Clock::now() >= until) return done;
+    wait_until(Clock::now() + std::chrono::milliseconds(200));
+  }
+}
+
+std::expected<void, std::string> Api::accepts_connections(std::chrono::milliseconds most) const {
+  return repeat(most, [this]() -> std::expected<void, std::string> {
+    const auto connection = connect();
+    if (!connection) return std::unexpected(connection.error());
+    return {};
+  });
+}
+
+std::expected<void, std::string> Api::answers(std::chrono::milliseconds most) const {
+  const Request request{.method = "GET", .target = "/", .fields = {}, .body = {}};
+  return repeat(most, [&]() -> std::expected<void, std::string> {
+    auto connection = connect();
+    if (!connection) return std::unexpected(connection.error());
+    auto sent = connection->send(request.bytes(origin_.authority()), spec_.timeout);
+    if (!sent) return sent;
+    std::string seen;
+    const auto answer = connection->read(spec_.timeout, seen);
+    if (!answer) return std::unexpected(answer.error());
+    return {};
+  });
+}
+
+void Api::wait_until(Clock::time_point until) const {
+  while (Clock::now() < until) {
+    if (is_interrupted()) throw RunEnded{std::string(interrupted)};
+    std::this_thread::sleep_until(std::min(until, Clock::now() + std::chrono::milliseconds(100)));
+  }
+}
+
+Answer Api::pretended(const std::string& what, std::string bytes) const {
+  manners_.dry_run(what, masked(std::move(bytes)));
   Answer answer;
   answer.status = 201;
   answer.bytes = "HTTP/1.1 201 Created\r\n\r\n";
   return answer;
 }
 
-std::expected<std::string, std::string> Api::books() const {
+std::expected<std::string, std::string> Api::effects_text() const {
   const auto& effects = *spec_.effects;
   if (!effects.command.empty()) return run_command(effects.command);
   auto got = fetch(effects.url, effects.headers, spec_.timeout, manners_.insecure);
-  if (!got) return std::unexpected("the effects' URL does not answer: " + got.error());
+  if (!got) return std::unexpected("`effects.url` does not answer: " + got.error());
   return got;
 }
 
 std::expected<std::int64_t, std::string> Api::effects() const {
   if (!spec_.effects || is_dry()) return 0;
-  auto text = books();
+  auto text = effects_text();
   if (!text) return std::unexpected(text.error());
   std::string number = *text;
   if (spec_.effects->pointer) {
-    if (!check_json(*text)) return std::unexpected("the effects are no JSON: " + *text);
+    if (!check_json(*text)) return std::unexpected("the answer of `effects` is not JSON: " + *text);
     const auto found = spec_.effects->pointer->find(*text);
     const auto scalar = found ? scalar_of(*found) : std::nullopt;
-    if (!scalar) return std::unexpected("the effects have nothing at their pointer");
+    if (!scalar) return std::unexpected("the answer of `effects` has no value at its pointer");
     number = *scalar;
   }
   const auto whole = whole_number(number);
-  if (!whole) return std::unexpected("the effects are no whole number: " + number);
+  if (!whole) return std::unexpected("the answer of `effects` is not a whole number: " + number);
   return *whole;
 }
 

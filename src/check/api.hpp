@@ -18,14 +18,16 @@ struct Manners {
   bool insecure = false;             ///< Accepts any certificate.
   /// Shows requests instead of sending them.
   std::function<void(const std::string& what, const std::string& bytes)> dry_run{};
+  /// Asked before each request; true: the run ends here. Empty: never.
+  std::function<bool()> is_interrupted{};
 };
 
-/// The run must end: more requests than allowed, or nobody is there any more.
+/// The run must end: it may send no more requests, or was interrupted.
 struct RunEnded {
   std::string why;
 };
 
-/// One thing that is asked of the API: what its request says, and under which key.
+/// One operation that a request asks for, and its key.
 struct Order {
   std::string key;
   std::string amount;  ///< A JSON number as text.
@@ -50,8 +52,8 @@ class Api {
   /// New values.
   Order order();
   std::string new_key();
-  /// Sends one order in the way that all others are sent, and learns in which form the API takes
-  /// keys where the file does not say. The error: what the API answered instead of a success.
+  /// Sends one order in the way that all others are sent, and learns which form of keys the API
+  /// accepts where the file does not say. The error: what the API answered instead of a success.
   std::expected<void, std::string> calibrate();
   /// A key as its field's value.
   std::string written(const std::string& key) const;
@@ -60,16 +62,27 @@ class Api {
   /// Waits for its turn and counts it. Throws RunEnded.
   void take_turn(std::size_t requests = 1);
   std::expected<Connection, std::string> connect() const;
-  /// In place of the API in a dry run.
-  Answer pretended(const std::string& what, const Request& request) const;
+  /// Whether the API accepts a connection, within `most`. The error: of the last attempt.
+  std::expected<void, std::string> accepts_connections(std::chrono::milliseconds most) const;
+  /// Whether the API answers a GET, within `most`: a port may accept connections before the API is
+  /// up. The error: of the last attempt.
+  std::expected<void, std::string> answers(std::chrono::milliseconds most) const;
+  /// Waits; throws RunEnded where the run is interrupted meanwhile.
+  void wait_until(std::chrono::steady_clock::time_point until) const;
+  /// In place of the API in a dry run. `bytes`: those that would be sent.
+  Answer pretended(const std::string& what, std::string bytes) const;
 
-  /// How often the work ran by the API's own books. The error is a sentence.
+  /// The number of executions, according to `effects`. The error is a sentence part.
   std::expected<std::int64_t, std::string> effects() const;
   /// Without what a report must not show.
   std::string masked(std::string text) const;
 
  private:
-  std::expected<std::string, std::string> books() const;
+  using Attempt = std::function<std::expected<void, std::string>()>;
+  std::expected<void, std::string> repeat(std::chrono::milliseconds most,
+                                          const Attempt& attempt) const;
+  std::expected<std::string, std::string> effects_text() const;
+  bool is_interrupted() const { return manners_.is_interrupted && manners_.is_interrupted(); }
 
   const Spec& spec_;
   std::atomic<KeyForm> key_form_;

@@ -56,13 +56,22 @@ Millis CaseRun::since_begin() const {
 }
 
 void CaseRun::remember(Call call, const Sent& sent) {
-  call.took = since_begin() - call.began;
+  if (call.took == Millis(0)) call.took = since_begin() - call.began;
   call.request = api_.masked(std::move(call.request));
-  call.answer = api_.masked(std::move(call.answer));
+  call.answer = api_.masked(sent && !api_.is_dry() ? sent->decoded() : std::move(call.answer));
   if (!sent) call.failure = sent.error();
+  {
+    const std::lock_guard lock(mutex_);
+    calls_.push_back(std::move(call));
+  }
+  count(sent);
+}
+
+void CaseRun::count(const Sent& sent) {
+  if (!sent) return;
   const std::lock_guard lock(mutex_);
-  calls_.push_back(std::move(call));
-  if (!sent || !sent->is_success()) return;
+  is_answered_ = true;
+  if (!sent->is_success()) return;
   const std::string id = resource_of(*sent);
   made_.insert(id.empty() ? sent->body : id);
 }
@@ -71,7 +80,7 @@ CaseRun::Sent CaseRun::exchange(const Request& request, const std::string& what)
   const std::string bytes = request.bytes(api_.origin().authority());
   Call call{.what = what, .request = bytes, .answer = {}, .failure = {}, .began = since_begin()};
   const auto sent = [&]() -> Sent {
-    if (api_.is_dry()) return api_.pretended(what, request);
+    if (api_.is_dry()) return api_.pretended(what, bytes);
     auto connection = api_.connect();
     if (!connection) return std::unexpected(connection.error());
     if (auto done = connection->send(bytes, spec().timeout); !done) {
@@ -97,7 +106,7 @@ std::future<CaseRun::Sent> CaseRun::begin(const Request& request, std::string wh
                     [this, request, what = std::move(what)] { return exchange(request, what); });
 }
 
-// Everything but the last byte of each lies with the API first. One thread sends the last bytes, a
+// The API has everything but the last byte of each first. One thread sends the last bytes, a
 // few microseconds apart: threads that wake each other are milliseconds apart on a busy machine,
 // and pass a window that an API has open.
 std::vector<CaseRun::Sent> CaseRun::race(std::span<const Request> requests,
@@ -110,9 +119,9 @@ std::vector<CaseRun::Sent> CaseRun::race(std::span<const Request> requests,
     Sent sent = std::unexpected("not sent");
   };
   std::vector<Contender> all(requests.size());
-  const auto in_parallel = [&](const std::function<void(Contender&)>& work) {
+  const auto in_parallel = [&](const std::function<void(Contender&)>& step) {
     std::vector<std::jthread> threads;
-    for (Contender& one : all) threads.emplace_back([&] { work(one); });
+    for (Contender& one : all) threads.emplace_back([&] { step(one); });
   };
   for (std::size_t i = 0; i < requests.size(); ++i) {
     all[i].bytes = requests[i].bytes(api_.origin().authority());
@@ -122,7 +131,7 @@ std::vector<CaseRun::Sent> CaseRun::race(std::span<const Request> requests,
         .answer = {},
         .failure = {},
         .began = since_begin()};
-    if (api_.is_dry()) all[i].sent = api_.pretended(all[i].call.what, requests[i]);
+    if (api_.is_dry()) all[i].sent = api_.pretended(all[i].call.what, all[i].bytes);
   }
   if (!api_.is_dry()) {
     in_parallel([&](Contender& one) {
@@ -146,26 +155,36 @@ std::vector<CaseRun::Sent> CaseRun::race(std::span<const Request> requests,
     }
     in_parallel([&](Contender& one) {
       if (one.connection) one.sent = one.connection->read(spec().timeout, one.call.answer);
-      remember(std::move(one.call), one.sent);
+      one.call.took = since_begin() - one.call.began;
     });
   }
+  for (Contender& one : all) remember(std::move(one.call), one.sent);
   forget_most_of_race();
   std::vector<Sent> sent;
   for (Contender& one : all) sent.push_back(std::move(one.sent));
   return sent;
 }
 
-// Distinct answers first: the race's winners, and what the others got.
+// What stays, in its order: answers that differ, the race's winners, and then the first others.
 void CaseRun::forget_most_of_race() {
   const std::lock_guard lock(mutex_);
   if (calls_.size() <= 2 * remembered_of_race_max) return;
   std::set<std::string> seen;
-  const auto rest = std::stable_partition(calls_.begin(), calls_.end(), [&](const Call& call) {
+  std::vector<bool> stays;
+  std::size_t kept = 0;
+  for (const Call& call : calls_) {
     const std::string start = call.answer.substr(0, call.answer.find("\r\n"));
-    return seen.insert(start + call.failure).second || call.answer.contains(" 201 ");
-  });
-  const auto kept = static_cast<std::size_t>(rest - calls_.begin());
-  calls_.resize(std::max(std::min(kept, remembered_of_race_max * 2), remembered_of_race_max));
+    const bool differs = seen.insert(start + call.failure).second || call.answer.contains(" 201 ");
+    stays.push_back(differs && kept < remembered_of_race_max * 2);
+    kept += stays.back() ? 1 : 0;
+  }
+  std::vector<Call> rest;
+  for (std::size_t i = 0; i < calls_.size(); ++i) {
+    if (!stays[i] && kept >= remembered_of_race_max) continue;
+    kept += stays[i] ? 0 : 1;
+    rest.push_back(std::move(calls_[i]));
+  }
+  calls_ = std::move(rest);
 }
 
 CaseRun::Sent CaseRun::until_settled(const Request& request, const std::string& what, Millis most) {
@@ -189,12 +208,14 @@ std::expected<void, std::string> CaseRun::send_and_leave(std::string_view bytes,
             .failure = {},
             .began = since_begin()};
   if (api_.is_dry()) {
-    api_.pretended(call.what,
-                   {.method = spec().method, .target = spec().path, .fields = {}, .body = {}});
+    api_.pretended(call.what, call.request);
     return {};
   }
   auto connection = api_.connect();
-  if (!connection) return std::unexpected(connection.error());
+  if (!connection) {
+    remember(std::move(call), std::unexpected(connection.error()));
+    return std::unexpected(connection.error());
+  }
   auto sent = connection->send(bytes, spec().timeout);
   if (sent && after_first_byte) connection->wait_for_byte(spec().timeout);
   // The API has it in its buffers; what it makes of a client that is gone is the question.
@@ -206,7 +227,7 @@ std::expected<void, std::string> CaseRun::send_and_leave(std::string_view bytes,
 
 CaseRun::Sent CaseRun::send_and_lose_answer(const Request& request, const std::string& what) {
   api_.take_turn();
-  if (api_.is_dry()) return api_.pretended(what, request);
+  if (api_.is_dry()) return api_.pretended(what, request.bytes(api_.origin().authority()));
   auto proxy = LostAnswer::listen(api_.origin(), spec().timeout, api_.insecure());
   if (!proxy) return std::unexpected(proxy.error());
   const std::string bytes = request.bytes(api_.origin().authority());
@@ -214,15 +235,11 @@ CaseRun::Sent CaseRun::send_and_lose_answer(const Request& request, const std::s
   auto client = Connection::open(proxy->origin(), spec().timeout, false);
   if (!client) return std::unexpected(client.error());
   if (auto sent = client->send(bytes, spec().timeout); !sent) return std::unexpected(sent.error());
-  // The proxy ends the connection behind the API's answer, or after its own timeout.
+  // The proxy ends the connection once the API has answered, or after its own timeout.
   client->read(spec().timeout * 2, call.answer);
   remember(std::move(call), std::unexpected("the proxy lost the answer"));
   auto answer = proxy->answer();
-  if (answer && answer->is_success()) {
-    const std::lock_guard lock(mutex_);
-    const std::string id = resource_of(*answer);
-    made_.insert(id.empty() ? answer->body : id);
-  }
+  count(answer);
   return answer;
 }
 

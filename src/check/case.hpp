@@ -42,13 +42,13 @@ class CaseRun {
   /// read.
   Sent send_and_lose_answer(const Request& request, const std::string& what);
 
-  /// How often the work ran since this case began: by the API's books, or by the ids and bodies
-  /// that it answered with, which is a lower bound.
+  /// The executions since this case began: according to `effects`, or by the different ids and
+  /// bodies of the answers, which is a lower bound.
   std::expected<std::int64_t, std::string> executed();
-  bool has_books() const noexcept { return spec().effects.has_value(); }
-  /// The id of what was made; empty: the answer has none.
+  bool has_effects() const noexcept { return spec().effects.has_value(); }
+  /// The id that `resource` points to; empty: the answer has none.
   std::string resource_of(const Answer& answer) const;
-  /// A refusal for the moment: the first one runs.
+  /// A refusal for the moment: the first request still runs.
   bool is_in_flight(const Answer& answer) const;
 
   static CaseEnd pass(std::string detail = {}) { return {Outcome::pass, std::move(detail)}; }
@@ -56,12 +56,19 @@ class CaseRun {
   static CaseEnd skip(std::string why) { return {Outcome::skip, std::move(why)}; }
 
   /// Remembers the requests of another one in place of its own.
-  void take_over(CaseRun& other) { calls_ = std::move(other.calls_); }
+  void take_over(CaseRun& other) {
+    calls_ = std::move(other.calls_);
+    is_answered_ = is_answered_ || other.is_answered_;
+  }
+  /// Whether any request got an answer.
+  bool is_answered() const noexcept { return is_answered_; }
   const std::vector<Call>& calls() const noexcept { return calls_; }
 
  private:
   Sent exchange(const Request& request, const std::string& what);
   void remember(Call call, const Sent& sent);
+  /// What an answer says about executions.
+  void count(const Sent& sent);
   void forget_most_of_race();
   Millis since_begin() const;
 
@@ -70,6 +77,7 @@ class CaseRun {
   std::expected<std::int64_t, std::string> effects_before_{0};
   std::mutex mutex_;
   std::vector<Call> calls_;
+  bool is_answered_ = false;
   std::set<std::string> made_;  ///< Ids, or bodies, of successes.
 };
 

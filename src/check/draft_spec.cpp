@@ -1,6 +1,9 @@
 #include "check/draft_spec.hpp"
 
+#include "check/profile.hpp"
+#include "check/wire/connection.hpp"
 #include "config/yaml.hpp"
+#include "core/json/scalars.hpp"
 
 #include <algorithm>
 #include <cctype>
@@ -206,14 +209,15 @@ std::string resource_of(const Node& document, const Node* operation) {
   return {};
 }
 
-std::vector<std::string> credentials_of(const Node& document) {
-  std::vector<std::string> names;
+void read_credentials(const Node& document, DraftSpec& draft) {
+  auto& names = draft.credential_headers;
   const Node* const schemes = find(find(&document, "components"), "securitySchemes");
   for (std::size_t i = 0; schemes != nullptr && i < schemes->items.size(); ++i) {
     const Node& scheme = schemes->items[i];
     const std::string type = text_of(find(&scheme, "type"));
     if (type == "http" || type == "oauth2" || type == "openIdConnect") {
       names.emplace_back("Authorization");
+      if (lower(text_of(find(&scheme, "scheme"))) == "basic") draft.authorization = "Basic";
     }
     if (type == "apiKey" && text_of(find(&scheme, "in")) == "header") {
       names.push_back(text_of(find(&scheme, "name")));
@@ -221,10 +225,12 @@ std::vector<std::string> credentials_of(const Node& document) {
   }
   std::ranges::sort(names);
   names.erase(std::unique(names.begin(), names.end()), names.end());
-  return names;
 }
 
+bool is_authorization(const std::string& header) { return lower(header) == "authorization"; }
+
 std::string variable_for(const std::string& header) {
+  if (is_authorization(header)) return "API_TOKEN";
   std::string name = "CHECK_";
   for (const char c : header) {
     const auto byte = static_cast<unsigned char>(c);
@@ -233,46 +239,114 @@ std::string variable_for(const std::string& header) {
   return name;
 }
 
+/// A credential's value in the file.
+std::string value_for(const DraftSpec& draft, const std::string& header) {
+  const std::string variable = "${" + variable_for(header) + "}";
+  return is_authorization(header) ? draft.authorization + " " + variable : variable;
+}
+
+// ---- What an answer to a question must be; the text says what is wrong, and is empty if nothing
+// is.
+
+std::string no_profile(const std::string& text) {
+  return profile_of(text) ? "" : "It must be " + profile_names() + ".";
+}
+
+std::string no_method(const std::string& text) {
+  const bool is_method =
+      !text.empty() && std::ranges::all_of(text, [](char c) { return c >= 'A' && c <= 'Z'; });
+  return is_method ? "" : "It must be a method in capitals, such as POST.";
+}
+
+/// The first {parameter} of a path that is not one of our own; empty: none.
+std::string parameter_of(std::string path) {
+  for (const char* const own : {"{{unique}}", "{{amount}}"}) {
+    const std::string_view text(own);
+    for (auto at = path.find(text); at != std::string::npos; at = path.find(text)) {
+      path.erase(at, text.size());
+    }
+  }
+  const auto from = path.find('{');
+  if (from == std::string::npos) return {};
+  return path.substr(from, path.find('}', from) - from + 1);
+}
+
+std::string no_path(const std::string& text) {
+  if (!text.starts_with('/')) return "It must begin with /.";
+  if (text.find_first_of(" \r\n") != std::string::npos) return "It must not contain a space.";
+  const std::string parameter = parameter_of(text);
+  return parameter.empty() ? "" : "Write a value in place of " + parameter + ".";
+}
+
+std::string no_body(const std::string& text) {
+  return text.contains("{{unique}}") ? "" : "It must contain {{unique}}.";
+}
+
+std::string no_field(const std::string& text) {
+  const bool is_field = text.find_first_of(" :\t\r\n") == std::string::npos;
+  return is_field ? "" : "It must be the name of a header field.";
+}
+
+std::string no_key_field(const std::string& text) {
+  return text.empty() ? "It must not be empty." : no_field(text);
+}
+
+std::string no_pointer(const std::string& text) {
+  if (text.empty() || JsonPointer::parse(text)) return {};
+  return "It must be a JSON pointer, such as /id.";
+}
+
+std::string no_url(const std::string& text) {
+  if (text.empty() || Origin::parse(text)) return {};
+  return "It must be a URL with http or https.";
+}
+
 }  // namespace
 
 bool ask_for_spec(
     DraftSpec& draft,
     const std::function<std::optional<std::string>(const std::string&, const std::string&)>& ask) {
-  const auto fill = [&](std::string& into, const std::string& question) {
-    const auto answer = ask(question, into);
-    if (!answer) return false;
-    if (!answer->empty()) into = *answer;
-    return true;
+  const auto fill = [&](std::string& into, const std::string& question,
+                        std::string (*complaint_of)(const std::string&)) {
+    for (std::string complaint;;) {
+      const auto answer = ask(complaint.empty() ? question : complaint + '\n' + question, into);
+      if (!answer) return false;
+      const std::string value = answer->empty() ? into : *answer;
+      complaint = complaint_of(value);
+      if (!complaint.empty()) continue;
+      into = value;
+      return true;
+    }
   };
   std::string credential = draft.credential_headers.empty() ? "" : draft.credential_headers[0];
-  if (!fill(draft.profile, "What does the API follow: ietf, stripe, acp, ucp or custom?"))
-    return false;
-  if (!fill(draft.method, "The method of a request that makes something?")) return false;
-  if (!fill(draft.path, "Its path?")) return false;
-  if (!fill(draft.body,
-            "Its JSON body? Write {{amount}} for a number and {{unique}} for a text "
-            "that differ from order to order.")) {
-    return false;
-  }
-  if (!fill(draft.key_header, "The field of the key?")) return false;
-  if (!fill(draft.resource, "Where does the answer name what was made (/id)? Empty: nowhere.")) {
-    return false;
-  }
-  if (!fill(draft.effects_url, "A URL that says how often the work ran in all? Empty: none.")) {
+  if (!fill(draft.profile, "Profile: ietf, stripe, acp, ucp or custom?", &no_profile) ||
+      !fill(draft.method, "Method of a request that creates something?", &no_method) ||
+      !fill(draft.path, "Path of the request?", &no_path) ||
+      !fill(draft.body,
+            "Body of the request, JSON or a form? Write {{amount}} for a number and {{unique}} for "
+            "a text that differ from request to request.",
+            &no_body) ||
+      !fill(draft.key_header, "Header field of the key?", &no_key_field) ||
+      !fill(draft.resource,
+            "JSON pointer to the created id in the answer, such as /id? Empty: none.",
+            &no_pointer) ||
+      !fill(draft.effects_url, "URL that answers the total number of executions? Empty: none.",
+            &no_url)) {
     return false;
   }
   if (!draft.effects_url.empty() &&
-      !fill(draft.effects_pointer, "Where in its answer (/count)? Empty: it is the number.")) {
+      !fill(draft.effects_pointer,
+            "JSON pointer to the number, such as /count? Empty: the answer is the number.",
+            &no_pointer)) {
     return false;
   }
-  if (!fill(draft.tenant_header, "The field that names the tenant? Empty: there is none.")) {
+  if (!fill(draft.tenant_header, "Header field of the tenant? Empty: none.", &no_field) ||
+      !fill(credential, "Header field of the credential, such as Authorization? Empty: none.",
+            &no_field)) {
     return false;
   }
-  if (!fill(credential, "The field that has the credential, such as Authorization? Empty: none.")) {
-    return false;
-  }
-  draft.credential_headers.clear();
-  if (!credential.empty()) draft.credential_headers.push_back(credential);
+  if (credential.empty()) draft.credential_headers.clear();
+  if (!credential.empty()) draft.credential_headers = {credential};
   return true;
 }
 
@@ -284,6 +358,9 @@ std::expected<DraftSpec, std::string> spec_of_openapi(std::string_view document,
     const auto lines = complaints.lines();
     return std::unexpected(lines.empty() ? "the document cannot be read" : lines.front());
   }
+  if (find(&*root, "swagger") != nullptr) {
+    return std::unexpected("the document is Swagger 2.0; convert it to OpenAPI 3");
+  }
   auto operations = operations_of(*root);
   if (!path.empty()) {
     std::erase_if(operations, [&](const Operation& one) { return one.path != path; });
@@ -292,19 +369,40 @@ std::expected<DraftSpec, std::string> spec_of_openapi(std::string_view document,
     return std::unexpected(path.empty() ? "the document has no POST, PUT or PATCH"
                                         : "the document has no POST, PUT or PATCH of " + path);
   }
-  auto chosen = std::ranges::find_if(operations,
-                                     [](const Operation& one) { return !one.key_header.empty(); });
-  if (chosen == operations.end()) chosen = operations.begin();
-  DraftSpec draft;
-  draft.method = chosen->method;
-  draft.path = chosen->path;
-  if (!chosen->key_header.empty()) draft.key_header = chosen->key_header;
-  if (const Node* const schema = json_schema_of(*root, find(chosen->node, "requestBody"))) {
-    draft.body = Example(*root).of(schema);
+  const auto body_of = [&](const Operation& one) {
+    return json_schema_of(*root, find(one.node, "requestBody"));
+  };
+  const auto rank = [&](const Operation& one) {
+    const bool is_usable = parameter_of(one.path).empty() && body_of(one) != nullptr;
+    return (is_usable ? 2 : 0) + (one.key_header.empty() ? 0 : 1);
+  };
+  const Operation& chosen = *std::ranges::max_element(operations, {}, rank);
+  const std::string name = chosen.method + " " + chosen.path;
+  if (const std::string parameter = parameter_of(chosen.path); !parameter.empty()) {
+    return std::unexpected(name + " has the parameter " + parameter +
+                           ": choose another operation with --path, or run init without --openapi "
+                           "and write a value in place of it");
   }
-  draft.resource = resource_of(*root, chosen->node);
-  draft.credential_headers = credentials_of(*root);
+  const Node* const schema = body_of(chosen);
+  if (schema == nullptr) {
+    return std::unexpected(name +
+                           " has no JSON body in the document: choose another operation with "
+                           "--path, or run init without --openapi");
+  }
+  DraftSpec draft;
+  draft.method = chosen.method;
+  draft.path = chosen.path;
+  if (!chosen.key_header.empty()) draft.key_header = chosen.key_header;
+  draft.body = Example(*root).of(schema);
+  draft.resource = resource_of(*root, chosen.node);
+  read_credentials(*root, draft);
   return draft;
+}
+
+std::vector<std::string> variables_of(const DraftSpec& draft) {
+  std::vector<std::string> all;
+  for (const std::string& header : draft.credential_headers) all.push_back(variable_for(header));
+  return all;
 }
 
 std::string written(const DraftSpec& draft) {
@@ -313,17 +411,20 @@ std::string written(const DraftSpec& draft) {
     for (const char c : text) out += c == '\'' ? "''" : std::string(1, c);
     return out + "'";
   };
-  std::string text = "# What `idem check` sends to the API, and what it knows of it.\n";
+  std::string text = "# The request that `idem check` sends, and what it knows of the API.\n";
   text += "profile: " + draft.profile + "\n";
   text += "request:\n  method: " + draft.method + "\n  path: " + quoted(draft.path) + "\n";
   std::string headers;
+  const bool is_form = draft.body.contains('=') && draft.body.find_first_of("{[") != 0;
+  if (is_form) headers += "    Content-Type: application/x-www-form-urlencoded\n";
   if (!draft.tenant_header.empty()) headers += "    " + draft.tenant_header + ": check\n";
   for (const std::string& name : draft.credential_headers) {
-    headers += "    " + name + ": \"${" + variable_for(name) + "}\"  # from the environment\n";
+    headers += "    " + name + ": \"" + value_for(draft, name) + "\"  # from the environment\n";
   }
   if (!headers.empty()) text += "  headers:\n" + headers;
   if (!draft.body.empty()) {
-    text += "  # {{amount}} is a number and {{unique}} a text that differ from order to order.\n";
+    text +=
+        "  # {{amount}} is a number and {{unique}} a text that differ from request to request.\n";
     text += "  body: " + quoted(draft.body) + "\n";
   }
   text += "key: { header: " + draft.key_header + " }\n";
@@ -331,29 +432,30 @@ std::string written(const DraftSpec& draft) {
     text += "# " + why + "\n" + (is_known ? "" : "# ") + setting + "\n";
   };
   line(!draft.resource.empty(), "resource: " + (draft.resource.empty() ? "/id" : draft.resource),
-       "Where the answer names what was made.");
-  const std::string url =
-      draft.effects_url.empty() ? "http://127.0.0.1:9000/ledger" : draft.effects_url;
-  const std::string pointer = draft.effects_url.empty() ? "/count" : draft.effects_pointer;
-  line(
-      !draft.effects_url.empty(),
-      "effects: { url: " + quoted(url) + (pointer.empty() ? "" : ", pointer: " + quoted(pointer)) +
-          " }",
-      "How often the work ran in all, by the API's own books: the surest way to see it run twice.");
+       "The created id in the answer.");
+  const std::string pointer = draft.effects_pointer.empty()
+                                  ? std::string()
+                                  : "  pointer: " + quoted(draft.effects_pointer) + "\n";
+  line(!draft.effects_url.empty(),
+       draft.effects_url.empty()
+           ? "effects: { url: http://127.0.0.1:9000/ledger, pointer: /count }"
+           : "effects:\n  url: " + quoted(draft.effects_url) + "\n" + pointer +
+                 "  # headers: { Authorization: \"Bearer ${API_TOKEN}\" }",
+       "The total number of executions: the most reliable evidence.");
   line(!draft.tenant_header.empty(),
        "tenant: { header: " + (draft.tenant_header.empty() ? "X-Tenant-Id" : draft.tenant_header) +
            ", other: check-2 }",
-       "Another tenant, whose keys must be its own.");
+       "Another tenant, which may use the same keys.");
   line(false, "slow: { headers: { X-Delay-Ms: \"1500\" } }",
-       "Makes the work slow, by a second or more (also body or query): retries meet it running.");
+       "Makes the operation slow, by at least a second (also body or query).");
   line(false, "fails: { headers: { X-Fail: \"503\" } }",
-       "Makes the work fail with a 5xx before it has an effect.");
+       "Makes the operation fail with a 5xx without an effect.");
   line(false, "refuses: { body: '{}' }", "Makes the API refuse the request with a 4xx.");
   line(false, "restart: \"systemctl restart api\"",
-       "Restarts the API, and returns when it has ended the old process.");
+       "Restarts the API, and returns after the old process has ended.");
   line(false, "other: { path: /refunds, method: PUT, query: \"expand=all\" }",
-       "Where else the same body is accepted.");
-  line(false, "retention: 24h", "For how long the API promises replays; tested up to two minutes.");
+       "Other operations that accept the same body.");
+  line(false, "retention: 24h", "How long the API promises replays; tested up to two minutes.");
   return text;
 }
 

@@ -15,7 +15,7 @@ Profile ietf() {
           .in_flight = {409},
           .missing = {400},
           .key_required = true,
-          .takes_strings = true,
+          .accepts_strings = true,
           .refuses_lists = true};
 }
 

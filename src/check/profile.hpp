@@ -18,7 +18,7 @@ struct Profile {
   std::vector<int> in_flight{};  ///< Statuses of a repeat while the first runs; empty: any 4xx.
   std::vector<int> missing{};    ///< Statuses of a request without a key; empty: any.
   bool key_required = false;     ///< A request without a key must not run.
-  bool takes_strings = false;    ///< `"abc"` is a key.
+  bool accepts_strings = false;  ///< `"abc"` is a key.
   bool refuses_lists = false;    ///< Two keys are refused, not merely kept apart.
   std::size_t key_length = 0;    ///< Keys of so many characters are accepted; 0: not said.
   std::string marker{};        ///< The field that only a replay has, as `Name: value`; empty: none.
@@ -27,7 +27,7 @@ struct Profile {
   bool equal_by_meaning = false;  ///< Requests are equal if their JSON is.
 
   enum class Errors : std::uint8_t { any, replayed, run_again };
-  Errors server_errors = Errors::any;  ///< What a retry behind a stored 5xx gets.
+  Errors server_errors = Errors::any;  ///< What a retry after a 5xx receives.
 };
 
 /// None: there is no such profile.

@@ -5,7 +5,7 @@
 #include <idem/version.hpp>
 
 #include <algorithm>
-#include <numeric>
+#include <optional>
 
 namespace idem::check {
 namespace {
@@ -13,14 +13,11 @@ namespace {
 using Clock = std::chrono::steady_clock;
 
 constexpr int confirmations_max = 3;
-// Of a pass, what shows how it was asked.
+// Of a pass, what shows how the API was asked.
 constexpr std::size_t calls_of_pass_max = 3;
 
-bool is_chosen(std::string_view id, const std::vector<std::string>& only) {
-  if (only.empty()) return true;
-  return std::ranges::any_of(only, [&](const std::string& one) {
-    return id == one || (id.starts_with(one) && id.substr(one.size()).starts_with('.'));
-  });
+bool is_chosen(std::string_view id, const std::string& one) {
+  return id == one || (id.starts_with(one) && id.substr(one.size()).starts_with('.'));
 }
 
 CaseResult run_once(Api& api, const Case& one) {
@@ -31,37 +28,147 @@ CaseResult run_once(Api& api, const Case& one) {
                     .detail = std::move(end.detail),
                     .calls = run.calls(),
                     .times = 1,
-                    .failures = end.outcome == Outcome::fail ? 1 : 0};
-  if (end.outcome != Outcome::fail && result.calls.size() > calls_of_pass_max) {
+                    .failures = 0};
+  std::ranges::stable_sort(result.calls, {}, &Call::began);
+  // Silence is no sign of a right API.
+  if (result.outcome == Outcome::pass && !run.is_answered() && !api.is_dry()) {
+    result.outcome = Outcome::skip;
+    result.detail = "No request received an answer" +
+                    (result.calls.empty() ? "" : ": " + result.calls.back().failure) + ".";
+  }
+  result.failures = result.outcome == Outcome::fail ? 1 : 0;
+  if (result.outcome != Outcome::fail && result.calls.size() > calls_of_pass_max) {
     result.calls.resize(calls_of_pass_max);
   }
   result.detail = api.masked(std::move(result.detail));
   return result;
 }
 
-CaseResult run_case(Api& api, const Case& one) {
-  CaseResult result = run_once(api, one);
-  if (result.outcome != Outcome::fail || api.is_dry()) return result;
-  CaseResult last;
-  for (int i = 0; i < confirmations_max && result.failures < 2; ++i) {
-    last = run_once(api, one);
-    ++result.times;
-    result.failures += last.failures;
+/// Fails a case after which the API accepts no connection for so long. True: it does.
+bool survives(const Api& api, CaseResult& result, std::chrono::milliseconds silence_max) {
+  if (api.is_dry()) return true;
+  const auto there = api.accepts_connections(silence_max);
+  if (there) return true;
+  const std::string before = result.detail.empty() ? "" : " Before that: " + result.detail;
+  result.outcome = Outcome::fail;
+  result.failures = std::max(result.failures, 1);
+  result.detail = "The API stopped accepting connections (" + there.error() + ")." + before;
+  return false;
+}
+
+struct Ran {
+  CaseResult result;
+  bool is_api_there = true;
+  std::string ended{};  ///< Why the run ends here; empty: it does not.
+};
+
+/// The case again; none: the run ended within it, which `ran` says.
+std::optional<CaseResult> run_again(Api& api, const Case& one, Ran& ran) {
+  try {
+    return run_once(api, one);
+  } catch (const RunEnded& ended) {
+    ran.ended = ended.why;
+    return std::nullopt;
   }
-  if (result.failures >= 2) return result;
-  // Nobody can act on what does not come again; and nobody should overlook it.
-  result.outcome = last.outcome;
-  result.detail =
-      "Seen once in " + std::to_string(result.times) + " runs, and not confirmed: " + result.detail;
-  return result;
+}
+
+Ran run_case(Api& api, const Case& one, std::chrono::milliseconds silence_max) {
+  Ran ran{.result = run_once(api, one)};
+  CaseResult& result = ran.result;
+  ran.is_api_there = survives(api, result, silence_max);
+  if (!ran.is_api_there || result.outcome != Outcome::fail || api.is_dry()) return ran;
+  Outcome last = Outcome::skip;
+  for (int i = 0; i < confirmations_max && result.failures < 2 && ran.ended.empty(); ++i) {
+    auto again = run_again(api, one, ran);
+    if (!again) break;
+    const int times = ++result.times;
+    result.failures += again->failures;
+    last = again->outcome;
+    if (survives(api, *again, silence_max)) continue;
+    again->times = times;
+    again->failures = std::max(result.failures, 1);
+    return {.result = std::move(*again), .is_api_there = false};
+  }
+  if (result.failures >= 2) return ran;
+  // A fault that does not come again cannot be worked on; it should not be overlooked either.
+  result.outcome = ran.ended.empty() ? last : Outcome::skip;
+  result.detail = "Failed in 1 of " + std::to_string(result.times) +
+                  " attempts (not confirmed): " + result.detail;
+  return ran;
+}
+
+/// The cases of a run, in the order in which they run.
+std::vector<std::size_t> order_of(const RunSettings& settings) {
+  const auto all = all_cases();
+  std::vector<std::size_t> order;
+  for (std::size_t i = 0; i < all.size(); ++i) {
+    const bool is_wanted =
+        settings.only.empty() || std::ranges::any_of(settings.only, [&](const std::string& one) {
+          return is_chosen(all[i].text.id, one);
+        });
+    if (is_wanted) order.push_back(i);
+  }
+  std::mt19937_64 random(settings.seed);
+  for (std::size_t i = order.size(); i > 1; --i) std::swap(order[i - 1], order[random() % i]);
+  return order;
+}
+
+CaseResult not_run(const Case& one, const std::string& why) {
+  return {.text = &one.text, .outcome = Outcome::skip, .detail = why, .calls = {}};
+}
+
+/// Why the run ends before its last case; empty: it does not.
+std::string run_in_order(Api& api, const RunSettings& settings,
+                         const std::vector<std::size_t>& order,
+                         std::vector<std::optional<CaseResult>>& results) {
+  const auto all = all_cases();
+  try {
+    for (std::size_t i = 0; i < order.size(); ++i) {
+      const Case& one = all[order[i]];
+      if (settings.progress) settings.progress(i + 1, order.size(), one.text.id);
+      Ran ran = run_case(api, one, settings.silence_max);
+      results[order[i]] = std::move(ran.result);
+      if (!ran.ended.empty()) return ran.ended;
+      if (ran.is_api_there || i + 1 == order.size()) continue;
+      return "the API stopped accepting connections in `" + std::string(one.text.id) + "`";
+    }
+  } catch (const RunEnded& ended) {
+    return ended.why;
+  }
+  return {};
+}
+
+/// Why the run ends before its first case; empty: it does not. The error: why there is nothing to
+/// test.
+std::expected<std::string, std::string> prepare(Api& api) {
+  try {
+    if (!api.is_dry()) {
+      if (auto there = api.connect(); !there) return std::unexpected(there.error());
+      if (auto effects = api.effects(); !effects) return std::unexpected(effects.error());
+    }
+    if (auto usable = api.calibrate(); !usable) return std::unexpected(usable.error());
+  } catch (const RunEnded& ended) {
+    return ended.why;
+  }
+  return std::string();
 }
 
 }  // namespace
+
+std::expected<void, std::string> are_known(const std::vector<std::string>& only) {
+  for (const std::string& one : only) {
+    const bool is_known = std::ranges::any_of(
+        all_cases(), [&](const Case& each) { return is_chosen(each.text.id, one); });
+    if (!is_known) return std::unexpected(one);
+  }
+  return {};
+}
 
 std::expected<Report, std::string> run_cases(Api& api, const RunSettings& settings) {
   const auto began = Clock::now();
   Report report{
       .target = api.origin().text() + api.spec().path,
+      .config = {},
       .profile = api.spec().profile.name,
       .seed = settings.seed,
       .version = IDEM_VERSION,
@@ -69,30 +176,19 @@ std::expected<Report, std::string> run_cases(Api& api, const RunSettings& settin
       .took = {},
       .requests = 0,
       .key_mark = api.key_mark(),
-      .cases = {}};
-  if (!api.is_dry()) {
-    if (auto there = api.connect(); !there) return std::unexpected(there.error());
-    if (auto effects = api.effects(); !effects) return std::unexpected(effects.error());
+      .cases = {},
+      .cases_known = all_cases().size(),
+      .ended_early = {}};
+  auto ended = prepare(api);
+  if (!ended) return std::unexpected(ended.error());
+  const auto order = order_of(settings);
+  std::vector<std::optional<CaseResult>> results(all_cases().size());
+  report.ended_early = ended->empty() ? run_in_order(api, settings, order, results) : *ended;
+  const std::string why = "The run ended before: " + report.ended_early + ".";
+  for (std::size_t i = 0; i < results.size(); ++i) {
+    if (std::ranges::find(order, i) == order.end()) continue;
+    report.cases.push_back(results[i] ? std::move(*results[i]) : not_run(all_cases()[i], why));
   }
-  if (auto usable = api.calibrate(); !usable) return std::unexpected(usable.error());
-  const auto all = all_cases();
-  std::vector<std::size_t> order;
-  for (std::size_t i = 0; i < all.size(); ++i) {
-    if (is_chosen(all[i].text.id, settings.only)) order.push_back(i);
-  }
-  std::mt19937_64 random(settings.seed);
-  for (std::size_t i = order.size(); i > 1; --i) std::swap(order[i - 1], order[random() % i]);
-  std::vector<std::pair<std::size_t, CaseResult>> results;
-  try {
-    for (std::size_t i = 0; i < order.size(); ++i) {
-      if (settings.progress) settings.progress(i + 1, order.size(), all[order[i]].text.id);
-      results.emplace_back(order[i], run_case(api, all[order[i]]));
-    }
-  } catch (const RunEnded& ended) {
-    return std::unexpected(ended.why);
-  }
-  std::ranges::sort(results, {}, &std::pair<std::size_t, CaseResult>::first);
-  for (auto& [at, result] : results) report.cases.push_back(std::move(result));
   report.requests = api.requests();
   report.took = std::chrono::duration_cast<std::chrono::milliseconds>(Clock::now() - began);
   return report;

@@ -82,7 +82,7 @@ class Reader {
       const auto& [name, value] = all.back();
       if (name.find_first_of(" :\r\n") != std::string::npos || name.empty() ||
           value.find_first_of("\r\n") != std::string::npos) {
-        complain(node->keys[i], of + ".headers: has a field that no request can have");
+        complain(node->keys[i], of + ".headers: has a name or a value that HTTP does not allow");
       }
     }
     return all;
@@ -96,21 +96,9 @@ class Reader {
   }
 
   std::optional<milliseconds> duration(const Node& node, const std::string& name) {
-    const std::string written = text(node, name);
-    std::int64_t number = 0;
-    const char* const end = written.data() + written.size();
-    const auto parsed = std::from_chars(written.data(), end, number);
-    const std::string_view unit(parsed.ptr, static_cast<std::size_t>(end - parsed.ptr));
-    const std::int64_t scale = unit == "ms"  ? 1
-                               : unit == "s" ? 1'000
-                               : unit == "m" ? 60'000
-                               : unit == "h" ? 3'600'000
-                                             : 0;
-    if (parsed.ec != std::errc{} || scale == 0 || number <= 0 || number > 1'000'000) {
-      complain(node, name + ": must be a duration: 500ms, 10s, 5m or 24h");
-      return std::nullopt;
-    }
-    return milliseconds(number * scale);
+    const auto read = duration_of(text(node, name));
+    if (!read) complain(node, name + ": must be a duration: 500ms, 10s, 5m or 24h");
+    return read;
   }
 
   std::vector<int> statuses(const Node& node, const std::string& name) {
@@ -179,7 +167,7 @@ void read_request(Reader& reader, const Node& root, Spec& spec) {
   const Node* const node = Reader::find(root, "request");
   if (node == nullptr) {
     return reader.complain(root,
-                           "request: is missing; write what the tester is to send: "
+                           "request: is missing; write the request that idem check sends: "
                            "request: { method: POST, path: /payments, body: '...' }");
   }
   if (!reader.is_map(*node, "request", {"method", "path", "headers", "body"})) return;
@@ -189,24 +177,26 @@ void read_request(Reader& reader, const Node& root, Spec& spec) {
   spec.headers = reader.fields(*node, "request");
   if (!spec.body.empty()) {
     const bool has_type = std::ranges::any_of(spec.headers, [](const auto& field) {
-      return field.first == "Content-Type" || field.first == "content-type";
+      return std::ranges::equal(field.first, std::string_view("content-type"),
+                                [](char a, char b) { return (a | 0x20) == b; });
     });
     if (!has_type) spec.headers.emplace_back("Content-Type", "application/json");
   }
   const bool is_method = !spec.method.empty() && std::ranges::all_of(spec.method, [](char c) {
     return c >= 'A' && c <= 'Z';
   });
-  if (!is_method) reader.complain(*node, "request.method: must be a method, in capitals");
+  if (!is_method)
+    reader.complain(*node, "request.method: must be a method in capitals, such as POST");
   if (!spec.path.empty() && !spec.path.starts_with('/')) {
     reader.complain(*node, "request.path: must begin with /");
   }
   if (spec.path.find_first_of(" \r\n") != std::string::npos) {
-    reader.complain(*node, "request.path: has a space or a line end");
+    reader.complain(*node, "request.path: contains a space or a line break");
   }
   if (!spec.body.empty() && !spec.body.contains("{{unique}}")) {
     reader.complain(*node,
-                    "request.body: has no {{unique}}; without a part that differs, two "
-                    "orders look like one that ran twice");
+                    "request.body: has no {{unique}}; write it where a text may differ from "
+                    "request to request, or two operations look like one that executed twice");
   }
 }
 
@@ -321,6 +311,22 @@ void read_surroundings(Reader& reader, const Node& root, Spec& spec) {
 }
 
 }  // namespace
+
+std::optional<milliseconds> duration_of(std::string_view text) {
+  std::int64_t number = 0;
+  const char* const end = text.data() + text.size();
+  const auto parsed = std::from_chars(text.data(), end, number);
+  const std::string_view unit(parsed.ptr, static_cast<std::size_t>(end - parsed.ptr));
+  const std::int64_t scale = unit == "ms"  ? 1
+                             : unit == "s" ? 1'000
+                             : unit == "m" ? 60'000
+                             : unit == "h" ? 3'600'000
+                                           : 0;
+  if (parsed.ec != std::errc{} || scale == 0 || number <= 0 || number > 1'000'000) {
+    return std::nullopt;
+  }
+  return milliseconds(number * scale);
+}
 
 Spec read_spec(std::string_view text, const std::string& source, std::string_view profile,
                const Environment& environment, Complaints& complaints) {

@@ -37,10 +37,10 @@ struct Spec {
   Fields headers;
   std::string body;  ///< With {{amount}} and {{unique}}.
 
-  std::optional<JsonPointer> resource;  ///< The id of what was made, in the answer.
-  /// How often the work ran in all, by the API's own books.
+  std::optional<JsonPointer> resource;  ///< Points to the created id in the answer.
+  /// The source of the total number of executions.
   struct Effects {
-    std::string url;      ///< Answers JSON. Empty: `command` says it.
+    std::string url;      ///< Answers JSON. Empty: `command` prints it.
     std::string command;  ///< Prints the number, or JSON.
     std::optional<JsonPointer> pointer;
     Fields headers;
@@ -55,14 +55,14 @@ struct Spec {
   std::string restart;  ///< A command; empty: none.
 
   std::string key_header = "Idempotency-Key";
-  std::optional<KeyForm> key_form;  ///< None: the profile's, or what the API takes.
+  std::optional<KeyForm> key_form;  ///< None: the profile's, or what the API accepts.
 
-  std::optional<std::string> other_path;    ///< Where another operation takes the same body.
+  std::optional<std::string> other_path;    ///< Where another operation accepts the same body.
   std::optional<std::string> other_method;  ///< Likewise.
   std::optional<std::string> other_query;
-  std::optional<Variation> slow;     ///< Makes the work slow, by a second at least.
-  std::optional<Variation> fails;    ///< Makes the work fail with a 5xx before it has an effect.
-  std::optional<Variation> refuses;  ///< Makes the API answer a 4xx of its own.
+  std::optional<Variation> slow;     ///< Makes the operation slow, by at least a second.
+  std::optional<Variation> fails;    ///< Makes the operation fail with a 5xx without an effect.
+  std::optional<Variation> refuses;  ///< Makes the API refuse the request with a 4xx.
   std::optional<std::chrono::milliseconds> retention;  ///< For how long it promises replays.
 
   std::int64_t amount = 100;                  ///< The first {{amount}}.
@@ -70,6 +70,9 @@ struct Spec {
   Profile profile;
   std::vector<std::string> secrets;  ///< Values that no report shows.
 };
+
+/// "500ms", "10s", "5m" or "24h"; none: it is no duration.
+std::optional<std::chrono::milliseconds> duration_of(std::string_view text);
 
 /// Reads the file. `environment` gives the value of ${NAME}; none: it is not set, which is a
 /// complaint. `profile`: of the command line, wins; empty: the file's, or ietf.

@@ -31,8 +31,9 @@ std::string_view name_of(Outcome outcome) noexcept {
 }
 
 bool Report::passes() const noexcept {
-  return std::ranges::none_of(cases,
-                              [](const CaseResult& one) { return one.outcome == Outcome::fail; });
+  return ended_early.empty() && std::ranges::none_of(cases, [](const CaseResult& one) {
+           return one.outcome == Outcome::fail;
+         });
 }
 
 }  // namespace idem::check

@@ -11,10 +11,11 @@ namespace idem::check {
 
 /// What a fault costs.
 enum class Severity : std::uint8_t {
-  money,             ///< Work runs twice or not at all, or a caller gets another request's answer.
-  correctness,       ///< A client cannot rely on what it is answered.
-  interoperability,  ///< Clients that follow the profile do not get through.
-  courtesy,          ///< It works, and costs clients or operators time.
+  money,             ///< The API executes an operation twice or never, or gives a caller the answer
+                     ///< to another request.
+  correctness,       ///< A client cannot rely on the answer.
+  interoperability,  ///< The API refuses clients that follow the profile.
+  courtesy,          ///< The API is safe, and costs clients or operators time.
 };
 std::string_view name_of(Severity severity) noexcept;
 
@@ -26,7 +27,7 @@ std::string_view name_of(Outcome outcome) noexcept;
 struct Call {
   std::string what;                   ///< "the first request": for people.
   std::string request;                ///< The bytes that were sent.
-  std::string answer;                 ///< The bytes that came back, as far as they came.
+  std::string answer;                 ///< What came back, as far as it came; chunks are decoded.
   std::string failure;                ///< Why there is no whole answer; empty: there is.
   std::chrono::milliseconds began{};  ///< Since the case began.
   std::chrono::milliseconds took{};
@@ -36,11 +37,11 @@ struct Call {
 struct CaseText {
   std::string_view id;  ///< "race.two"
   Severity severity;
-  std::string_view title;   ///< What holds where it passes: "Two at once run once".
+  std::string_view title;   ///< What holds where it passes: "Keys are case-sensitive".
   std::string_view reason;  ///< Why clients depend on it.
   std::string_view source;  ///< Document and section.
-  std::string_view money;   ///< What the fault means for money.
-  std::string_view mend;    ///< How an API mends it.
+  std::string_view money;   ///< The impact: what the fault means for money.
+  std::string_view mend;    ///< The fix.
 };
 
 struct CaseResult {
@@ -53,8 +54,9 @@ struct CaseResult {
 };
 
 struct Report {
-  std::string target;   ///< The URL.
-  std::string profile;  ///< "ietf"
+  std::string target;    ///< The URL.
+  std::string config{};  ///< The configuration file, as it was named; empty: none.
+  std::string profile;   ///< "ietf"
   std::uint64_t seed = 0;
   std::string version;     ///< Of this program.
   std::string started_at;  ///< RFC 3339.
@@ -62,7 +64,10 @@ struct Report {
   std::size_t requests = 0;       ///< Sent in all.
   std::string key_mark;           ///< With which all keys of this run begin.
   std::vector<CaseResult> cases;  ///< In the order of the catalogue.
+  std::size_t cases_known = 0;    ///< In the catalogue; `cases` may be a choice of them.
+  std::string ended_early{};      ///< Why the run ended before its last case; empty: it did not.
 
+  /// No case failed, and the run was not cut short.
   bool passes() const noexcept;
 };
 

@@ -4,18 +4,17 @@
 
 #include <idem/version.hpp>
 
-/// `idem-check`: `idem check` as a program of its own, for those who have no Idem.
+/// `idem-check`: `idem check` as a program of its own, for users without Idem.
 int main(int argc, char** argv) {
-  CLI::App app{"Judges from outside whether an API keeps the promise of its Idempotency-Key.",
-               "idem-check"};
+  CLI::App app{"Tests whether an HTTP API handles idempotency keys correctly.", "idem-check"};
   app.set_version_flag("--version", "idem-check " IDEM_VERSION, "Print the version");
-  idem::cli::CheckCommand check(app);
+  idem::cli::CheckCommand check(app, "idem-check");
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
     if (error.get_exit_code() == 0) return app.exit(error);
     const std::string why = error.what();
-    return idem::cli::say_error("check", why + "; see --help", idem::cli::usage);
+    return idem::cli::say_error_of("idem-check", why + "; see --help", idem::cli::usage);
   }
   return check.run();
 }

@@ -103,7 +103,7 @@ int run_command(int argc, char** argv) {
   auto* version_command = app.add_subcommand("version", "Print the version");
   bool version_json = false;
   version_command->add_flag("--json", version_json, json_help);
-  CheckCommand check(*app.add_subcommand("check", "Judge from outside how any API keeps its keys"));
+  CheckCommand check(*app.add_subcommand("check", "Test how an API handles idempotency keys"));
   const CompletionCommand completion(app);
   const ManCommand man(app);
   try {

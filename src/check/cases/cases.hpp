@@ -23,25 +23,31 @@ struct First {
 std::expected<First, CaseEnd> send_first(CaseRun& run, Order order);
 std::expected<First, CaseEnd> send_first(CaseRun& run);
 
-/// Fails where the work ran more often than `most`; none: it did not, or nobody knows.
+/// Fails where the API executed the operation more often than `most`; none: it did not.
 std::optional<CaseEnd> ran_too_often(CaseRun& run, std::int64_t most, const std::string& story);
 
-/// The request whose work takes its time; none: the file does not say how (`no_slow`).
+/// A request whose operation is slow; none: the file does not say how (`no_slow`).
 std::optional<Order> slow_order(CaseRun& run);
-inline constexpr const char* no_slow =
-    "The file says by no `slow: {...}` how the work is made slow.";
+inline constexpr const char* no_slow = "`slow` is not set.";
+inline constexpr const char* not_slow =
+    "The first request ended within 250 ms: `slow` does not make it slow.";
+inline constexpr const char* uuid_keys = "The keys of this API are UUIDs.";
+inline constexpr const char* no_amount = "`request.body` has no {{amount}}.";
 bool is_over(std::future<CaseRun::Sent>& running);
 
-/// Work that a client left may still run when retries are answered already. What it does belongs to
-/// this case, and not to the next one.
-void wait_for_left_work(CaseRun& run);
+/// An operation whose client left may still run when retries are answered already. Its effect
+/// belongs to this case, and not to the next one.
+void wait_for_left_operation(CaseRun& run);
+
+/// "A key" as the label of a request: "a key".
+std::string label_of(std::string what);
 
 /// Whether this status is one of these; of none, whether it is any 4xx.
 bool is_one_of(int status, const std::vector<int>& wanted);
 /// "422", "409 or 422", "a 4xx"
 std::string statuses(const std::vector<int>& wanted);
 
-/// Judges the answer to a request that uses a key again for something else.
+/// Judges the answer to a request that reuses a key for another operation.
 std::optional<CaseEnd> judge_refusal(CaseRun& run, const Answer& first, const CaseRun::Sent& other,
                                      const std::vector<int>& wanted, const std::string& what);
 

@@ -1,6 +1,7 @@
 #include "check/cases/cases.hpp"
 
 #include <algorithm>
+#include <cctype>
 #include <thread>
 
 namespace idem::check {
@@ -9,10 +10,11 @@ std::expected<First, CaseEnd> send_first(CaseRun& run, Order order) {
   First first{.order = std::move(order), .request = {}, .answer = {}};
   first.request = run.api().build(first.order);
   auto sent = run.send(first.request, "the first request");
-  if (!sent) return std::unexpected(CaseRun::skip("The first request got " + shown(sent) + "."));
+  if (!sent)
+    return std::unexpected(CaseRun::skip("The first request received " + shown(sent) + "."));
   if (!sent->is_success()) {
     return std::unexpected(
-        CaseRun::skip("The first request was not accepted: " + shown(sent) + "."));
+        CaseRun::skip("The API did not accept the first request: " + shown(sent) + "."));
   }
   first.answer = std::move(*sent);
   return first;
@@ -25,14 +27,13 @@ std::expected<First, CaseEnd> send_first(CaseRun& run) {
 std::optional<CaseEnd> ran_too_often(CaseRun& run, std::int64_t most, const std::string& story) {
   const auto executed = run.executed();
   if (!executed)
-    return CaseRun::skip("Nobody knows how often the work ran: " + executed.error() + ".");
+    return CaseRun::skip("The number of executions is unknown: " + executed.error() + ".");
   if (*executed <= most) return std::nullopt;
-  const std::string by =
-      run.has_books() ? "by the API's own books" : "by the different answers that came back";
+  const std::string by = run.has_effects() ? "`effects`" : "the different answers";
   const std::string times = *executed == 1   ? "once"
                             : *executed == 2 ? "twice"
                                              : std::to_string(*executed) + " times";
-  return CaseRun::fail(story + " ran the work " + times + ", " + by + ".");
+  return CaseRun::fail(story + " executed the operation " + times + ", according to " + by + ".");
 }
 
 std::optional<Order> slow_order(CaseRun& run) {
@@ -46,12 +47,17 @@ bool is_over(std::future<CaseRun::Sent>& running) {
   return running.wait_for(CaseRun::Millis(0)) == std::future_status::ready;
 }
 
-void wait_for_left_work(CaseRun& run) {
-  if (!run.has_books() || run.api().is_dry()) return;
+void wait_for_left_operation(CaseRun& run) {
+  if (!run.has_effects() || run.api().is_dry()) return;
   const auto until = std::chrono::steady_clock::now() + run.spec().timeout;
   while (run.executed().value_or(1) < 1 && std::chrono::steady_clock::now() < until) {
     std::this_thread::sleep_for(CaseRun::Millis(50));
   }
+}
+
+std::string label_of(std::string what) {
+  what.front() = static_cast<char>(std::tolower(static_cast<unsigned char>(what.front())));
+  return what;
 }
 
 bool is_one_of(int status, const std::vector<int>& wanted) {
@@ -71,19 +77,20 @@ std::string statuses(const std::vector<int>& wanted) {
 
 std::optional<CaseEnd> judge_refusal(CaseRun& run, const Answer& first, const CaseRun::Sent& other,
                                      const std::vector<int>& wanted, const std::string& what) {
-  if (!other) return CaseRun::skip(what + " got " + shown(other) + ".");
+  if (!other) return CaseRun::skip(what + " received " + shown(other) + ".");
   if (auto often = ran_too_often(run, 1, what)) return often;
   if (other->is_success()) {
-    const bool is_first = is_same_answer(first, *other);
-    return CaseRun::fail(what +
-                         (is_first ? " got the answer to the first one: " : " was accepted: ") +
-                         shown(other) + ".");
+    const std::string accepted = "The API accepted " + label_of(what) + ": ";
+    const bool is_first = is_same_result(run, first, *other);
+    return CaseRun::fail(
+        (is_first ? what + " received the answer to the first request: " : accepted) +
+        shown(other) + ".");
   }
   if (other->status >= 500) {
-    return CaseRun::fail(what + " got " + shown(other) + ", which asks the client to try again.");
+    return CaseRun::fail(what + " received " + shown(other) + ", a failure that clients retry.");
   }
   if (!is_one_of(other->status, wanted)) {
-    return CaseRun::fail(what + " got " + shown(other) + ", and the profile says " +
+    return CaseRun::fail(what + " received " + shown(other) + "; the profile requires " +
                          statuses(wanted) + ".");
   }
   return std::nullopt;

@@ -21,7 +21,7 @@ CaseEnd body(CaseRun& run) {
   other.amount = another_amount(other.amount);
   const Request request = run.api().build(other);
   if (request.body == first->request.body) {
-    return CaseRun::skip("The body has no {{amount}}, so nothing in it can differ.");
+    return CaseRun::skip(no_amount);
   }
   const auto sent = run.send(request, "the same key with another amount");
   const auto bad = judge_refusal(run, first->answer, sent, run.profile().misuse,
@@ -29,63 +29,63 @@ CaseEnd body(CaseRun& run) {
   return bad.value_or(CaseRun::pass());
 }
 
-/// The stored answer must not go to a request for something else; what else the API does with it is
-/// its own affair: keys may be kept apart by operation.
+/// The API must not answer another request with the stored answer. It may execute that request:
+/// some APIs scope keys by operation.
 CaseEnd elsewhere(CaseRun& run, const char* what, void (*change)(CaseRun&, Request&)) {
   auto first = send_first(run);
   if (!first) return first.error();
   Request request = first->request;
   change(run, request);
   const auto sent = run.send(request, std::string("the same key and body, another ") + what);
-  if (!sent) return CaseRun::skip("The other request got " + shown(sent) + ".");
-  if (sent->is_success() && is_same_answer(first->answer, *sent)) {
+  if (!sent) return CaseRun::skip("The other request received " + shown(sent) + ".");
+  if (sent->is_success() && is_same_result(run, first->answer, *sent)) {
     return CaseRun::fail(std::string("The same key with another ") + what +
-                         " got the answer to the first request: " + shown(sent) + ".");
+                         " received the answer to the first request: " + shown(sent) + ".");
   }
   return CaseRun::pass();
 }
 
 CaseEnd query(CaseRun& run) {
-  if (!run.spec().other_query) return CaseRun::skip("The file names no `other: {query: ...}`.");
+  if (!run.spec().other_query) return CaseRun::skip("`other.query` is not set.");
   return elsewhere(run, "query", [](CaseRun& of, Request& request) {
     request.target += (request.target.contains('?') ? '&' : '?') + *of.spec().other_query;
   });
 }
 
 CaseEnd path(CaseRun& run) {
-  if (!run.spec().other_path) return CaseRun::skip("The file names no `other: {path: ...}`.");
+  if (!run.spec().other_path) return CaseRun::skip("`other.path` is not set.");
   return elsewhere(run, "path",
                    [](CaseRun& of, Request& request) { request.target = *of.spec().other_path; });
 }
 
 CaseEnd method(CaseRun& run) {
-  if (!run.spec().other_method) return CaseRun::skip("The file names no `other: {method: ...}`.");
+  if (!run.spec().other_method) return CaseRun::skip("`other.method` is not set.");
   return elsewhere(run, "method",
                    [](CaseRun& of, Request& request) { request.method = *of.spec().other_method; });
 }
 
 CaseEnd scope(CaseRun& run) {
-  if (!run.spec().tenant) return CaseRun::skip("The file names no `tenant`.");
+  if (!run.spec().tenant) return CaseRun::skip("`tenant` is not set.");
   auto first = send_first(run);
   if (!first) return first.error();
   Request request = first->request;
   request.set(run.spec().tenant->header, run.spec().tenant->other);
   const auto sent = run.send(request, "another tenant, with the same key and body");
-  if (!sent) return CaseRun::skip("The other tenant got " + shown(sent) + ".");
-  if (sent->is_success() && is_same_answer(first->answer, *sent)) {
+  if (!sent) return CaseRun::skip("The other tenant received " + shown(sent) + ".");
+  if (sent->is_success() && is_same_result(run, first->answer, *sent)) {
     return CaseRun::fail(
-        "Another tenant with the same key got the first tenant's answer: " + shown(sent) + ".");
+        "Another tenant with the same key received the answer to the first tenant: " + shown(sent) +
+        ".");
   }
   if (!sent->is_success()) {
     return CaseRun::fail(
-        "Another tenant's request was not accepted because of a key that it did "
-        "not use before: " +
+        "The API refused another tenant's request, whose key only the first tenant has used: " +
         shown(sent) + ".");
   }
   const auto executed = run.executed();
-  if (run.has_books() && !run.api().is_dry() && executed && *executed < 2) {
-    return CaseRun::fail("Another tenant's request was answered " + shown(sent) +
-                         ", and its work did not run.");
+  if (run.has_effects() && !run.api().is_dry() && executed && *executed < 2) {
+    return CaseRun::fail("Another tenant's request received " + shown(sent) +
+                         ", but the API did not execute it, according to `effects`.");
   }
   return CaseRun::pass();
 }
@@ -97,7 +97,7 @@ CaseEnd precision(CaseRun& run) {
   auto first = send_first(run, order);
   if (!first) return first.error();
   if (!first->request.body.contains(order.amount)) {
-    return CaseRun::skip("The body has no {{amount}}.");
+    return CaseRun::skip(no_amount);
   }
   Order other = order;
   other.amount = "9007199254740992";
@@ -138,45 +138,45 @@ CaseEnd order_of_members(CaseRun& run) {
   auto first = send_first(run);
   if (!first) return first.error();
   const auto other = reordered(first->request.body);
-  if (!other) return CaseRun::skip("The body is no JSON object with two members.");
+  if (!other)
+    return CaseRun::skip("`request.body` is not a JSON object with at least two members.");
   Request request = first->request;
   request.body = *other;
   const auto sent = run.send(request, "the same JSON with its members in another order");
-  if (!sent) return CaseRun::skip("The retry got " + shown(sent) + ".");
+  if (!sent) return CaseRun::skip("The retry received " + shown(sent) + ".");
   if (auto often = ran_too_often(run, 1, "The same JSON in another order")) return *often;
   const bool is_replay = sent->is_success() && is_same_result(run, first->answer, *sent);
   if (run.profile().equal_by_meaning && !is_replay) {
-    return CaseRun::fail("The same JSON in another order got " + shown(sent) +
-                         ", and the profile compares JSON by its meaning.");
+    return CaseRun::fail("The same JSON in another order received " + shown(sent) +
+                         "; the profile compares JSON values, not bytes.");
   }
   if (!is_replay && !sent->is_refusal()) {
-    return CaseRun::fail("The same JSON in another order got " + shown(sent) + ".");
+    return CaseRun::fail("The same JSON in another order received " + shown(sent) + ".");
   }
-  return CaseRun::pass(is_replay ? "It is a replay."
-                                 : "It is refused: a client repeats its bytes.");
+  return CaseRun::pass(is_replay ? "The API replays the first answer."
+                                 : "The API refuses it: clients must repeat the same bytes.");
 }
 
 CaseEnd number_form(CaseRun& run) {
   if (!run.profile().equal_by_meaning) {
-    return CaseRun::skip("The profile leaves the comparison to the API.");
+    return CaseRun::skip("The profile does not define how requests are compared.");
   }
   auto first = send_first(run);
   if (!first) return first.error();
   Order other = first->order;
   other.amount += ".0";
   const auto sent = run.send(run.api().build(other), "the same amount with .0");
-  if (!sent) return CaseRun::skip("The retry got " + shown(sent) + ".");
+  if (!sent) return CaseRun::skip("The retry received " + shown(sent) + ".");
   if (auto often = ran_too_often(run, 1, "The same amount, written with .0,")) return *often;
-  if (is_same_answer(first->answer, *sent)) return CaseRun::pass();
-  return CaseRun::fail("The same amount, written with .0, got " + shown(sent) +
-                       ", and the profile compares JSON by its meaning.");
+  if (is_same_result(run, first->answer, *sent)) return CaseRun::pass();
+  return CaseRun::fail("The same amount, written with .0, received " + shown(sent) +
+                       "; the profile compares JSON values, not bytes.");
 }
 
 constexpr std::string_view money_of_misuse =
-    "A client takes the answer to another payment for the answer to its own: one of them is never "
-    "made.";
+    "A client mistakes the answer to another payment for its own; its payment is never made.";
 constexpr std::string_view mend_misuse =
-    "Store a digest of method, target and body with the key; refuse the key with any other.";
+    "Store a digest of method, target and body with the key, and refuse the key with any other.";
 
 }  // namespace
 
@@ -184,39 +184,39 @@ std::span<const Case> misuse_cases() {
   static constexpr std::array cases{
       Case{{.id = "misuse.body",
             .severity = money,
-            .title = "A key with another body is refused",
-            .reason = "A client that uses a key twice by mistake must learn it.",
+            .title = "The API refuses a key with another body",
+            .reason = "A client that reuses a key by mistake must find out.",
             .source = draft_fingerprint,
             .money = money_of_misuse,
             .mend = mend_misuse},
            &body},
       Case{{.id = "misuse.query",
             .severity = correctness,
-            .title = "A stored answer belongs to its query",
-            .reason = "The query is part of what was asked.",
+            .title = "A request with another query does not receive the stored answer",
+            .reason = "The query is part of the request.",
             .source = draft_fingerprint,
             .money = money_of_misuse,
             .mend = mend_misuse},
            &query},
       Case{{.id = "misuse.path",
             .severity = money,
-            .title = "A stored answer belongs to its path",
-            .reason = "A refund is no payment, also under the same key.",
+            .title = "A request to another path does not receive the stored answer",
+            .reason = "A refund is not a payment, even with the same key.",
             .source = draft_fingerprint,
             .money = money_of_misuse,
             .mend = mend_misuse},
            &path},
       Case{{.id = "misuse.method",
             .severity = correctness,
-            .title = "A stored answer belongs to its method",
-            .reason = "The method is part of what was asked.",
+            .title = "A request with another method does not receive the stored answer",
+            .reason = "The method is part of the request.",
             .source = draft_fingerprint,
             .money = money_of_misuse,
             .mend = mend_misuse},
            &method},
       Case{{.id = "scope.other",
             .severity = money,
-            .title = "Tenants have their keys to themselves",
+            .title = "The keys of tenants are independent",
             .reason = "Two tenants may choose the same key.",
             .source = "draft-ietf-httpapi-idempotency-key-header-07, section 5",
             .money = "One tenant reads another tenant's payment, and its own is never made.",
@@ -224,26 +224,26 @@ std::span<const Case> misuse_cases() {
            &scope},
       Case{{.id = "number.precision",
             .severity = money,
-            .title = "Amounts beyond 2^53 stay apart",
-            .reason = "A parser that reads numbers as doubles makes one of two amounts.",
+            .title = "Amounts beyond 2^53 are distinguished",
+            .reason = "A parser that reads numbers as doubles rounds both amounts to one.",
             .source = "RFC 8259, section 6; RFC 7493, section 2.2",
-            .money = "A changed amount passes as a retry.",
+            .money = "The API accepts a changed amount as a retry.",
             .mend = "Compare the digits as they were sent."},
            &precision},
       Case{{.id = "canonical.order",
             .severity = correctness,
-            .title = "The same JSON in another order runs nothing",
-            .reason = "Some clients build their body anew at a retry.",
+            .title = "The same JSON in another order executes nothing again",
+            .reason = "Some clients serialise the body again for a retry.",
             .source = draft_fingerprint,
-            .money = "A retry by such a client is another charge.",
-            .mend = "Replay it or refuse it; the key alone decides that nothing runs."},
+            .money = "A retry by such a client charges the customer again.",
+            .mend = "Replay the answer or refuse the request; a known key executes nothing."},
            &order_of_members},
       Case{{.id = "canonical.number",
             .severity = interoperability,
-            .title = "1 and 1.0 are one number",
-            .reason = "The profile compares JSON by its meaning.",
+            .title = "The numbers 1 and 1.0 are equal",
+            .reason = "The profile compares JSON values, not bytes.",
             .source = "Agentic Commerce Protocol, checkout RFC, section 6",
-            .money = "A retry is refused, and the client may send a new key.",
+            .money = "The API refuses a retry, and the client may send a new key.",
             .mend = "Compare numbers by their value, with all digits."},
            &number_form},
   };

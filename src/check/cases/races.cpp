@@ -13,20 +13,20 @@ using Clock = std::chrono::steady_clock;
 
 constexpr std::string_view draft_race = "draft-ietf-httpapi-idempotency-key-header-07, section 2.6";
 constexpr std::string_view money_of_race =
-    "A client that sends again before the first answer is there, or two copies of a job, pay "
-    "twice.";
+    "A client that retries before it has the first answer, or two copies of a job, pay twice.";
 constexpr std::string_view mend_race =
-    "Reserve the key by one atomic step (an INSERT with a unique index) before any work.";
+    "Reserve the key in one atomic step (an INSERT with a unique index) before executing the "
+    "operation.";
 
-/// Fails where two successes report different things; `settled` is what the key answers at the end.
-/// An answer that reports nothing is judged by `inflight.retry`.
+/// Fails where two successes have different results; `settled` is the last answer. An answer
+/// without a result is judged by `inflight.retry`.
 std::optional<CaseEnd> judge_answers(const CaseRun& run, const std::vector<CaseRun::Sent>& all,
                                      const Answer& settled, const std::string& story) {
   for (const auto& sent : all) {
     if (!sent || !sent->is_success() || is_same_result(run, *sent, settled)) continue;
     if (run.spec().resource && run.resource_of(*sent).empty()) continue;
-    return CaseRun::fail("Of " + story + " one got " + shown(sent) +
-                         ", and later the key's answer is " + shown(settled) + ".");
+    return CaseRun::fail("Of " + story + ", one received " + shown(sent) +
+                         "; a later retry received " + shown(settled) + ".");
   }
   return std::nullopt;
 }
@@ -34,16 +34,15 @@ std::optional<CaseEnd> judge_answers(const CaseRun& run, const std::vector<CaseR
 CaseEnd race_of(CaseRun& run, std::size_t callers) {
   const Request request = run.api().build(run.api().order());
   const std::vector<Request> requests(callers, request);
-  const std::string story = std::to_string(callers) + " copies of one request at once";
+  const std::string story = std::to_string(callers) + " concurrent copies of one request";
   const auto all = run.race(requests, "a copy");
   const bool is_any_there =
       std::ranges::any_of(all, [](const auto& sent) { return sent.has_value(); });
   if (!is_any_there)
-    return CaseRun::skip("None of them got an answer: " + shown(all.front()) + ".");
-  const auto settled =
-      run.until_settled(request, "the same once more, afterwards", run.spec().timeout);
+    return CaseRun::skip("No request received an answer: " + shown(all.front()) + ".");
+  const auto settled = run.until_settled(request, "a retry afterwards", run.spec().timeout);
   if (auto often = ran_too_often(run, 1, story)) return *often;
-  if (!settled) return CaseRun::skip("Afterwards the key got " + shown(settled) + ".");
+  if (!settled) return CaseRun::skip("The retry afterwards received " + shown(settled) + ".");
   if (settled->is_success()) {
     if (auto bad = judge_answers(run, all, *settled, story)) return *bad;
     return CaseRun::pass();
@@ -51,13 +50,13 @@ CaseEnd race_of(CaseRun& run, std::size_t callers) {
   const auto won =
       std::ranges::find_if(all, [](const auto& sent) { return sent && sent->is_success(); });
   if (won != all.end()) {
-    return CaseRun::fail("Of " + story + " one got " + shown(*won) +
-                         ", and afterwards the key gets " + shown(settled) + ".");
+    return CaseRun::fail("Of " + story + ", one received " + shown(*won) +
+                         "; a later retry received " + shown(settled) + ".");
   }
-  return CaseRun::skip("The request was not accepted: " + shown(settled) + ".");
+  return CaseRun::skip("The API did not accept the request: " + shown(settled) + ".");
 }
 
-/// Whether two requests meet within a window of milliseconds is chance: they get more than one.
+/// Whether two requests meet within a window of milliseconds is chance: there are several rounds.
 CaseEnd races_of(CaseRun& run, std::size_t callers, int rounds) {
   CaseEnd end;
   for (int round = 0; round < rounds; ++round) {
@@ -81,13 +80,19 @@ CaseEnd bodies(CaseRun& run) {
     order.amount = std::to_string(amount + i);
     requests.push_back(run.api().build(order));
   }
-  if (requests[0].body == requests[1].body) return CaseRun::skip("The body has no {{amount}}.");
-  run.race(requests, "the same key with its own amount");
-  if (auto often = ran_too_often(run, 1, "Ten amounts under one key at once")) return *often;
+  if (requests[0].body == requests[1].body) return CaseRun::skip(no_amount);
+  const auto all = run.race(requests, "the same key with its own amount");
+  if (std::ranges::none_of(all, [](const auto& sent) { return sent.has_value(); })) {
+    return CaseRun::skip("No request received an answer: " + shown(all.front()) + ".");
+  }
+
+  if (auto often =
+          ran_too_often(run, 1, "10 concurrent requests with one key and different amounts"))
+    return *often;
   return CaseRun::pass();
 }
 
-/// Asks while the first runs; none: the first was over before the other was answered.
+/// Sends another request while the first runs; none: the first had ended before.
 std::optional<CaseRun::Sent> ask_meanwhile(CaseRun& run, std::future<CaseRun::Sent>& running,
                                            const Request& other, const std::string& what) {
   std::this_thread::sleep_for(Millis(250));
@@ -105,25 +110,29 @@ CaseEnd in_flight(CaseRun& run) {
   auto running = run.begin(request, "the first request, which is slow");
   const auto meanwhile = ask_meanwhile(run, running, request, "its retry while it runs");
   const auto first = running.get();
-  if (!meanwhile) return CaseRun::skip("The first request was over within 250 ms: it is not slow.");
+  if (!meanwhile) return CaseRun::skip(not_slow);
   if (!first || !first->is_success()) {
-    return CaseRun::skip("The slow request was not accepted: " + shown(first) + ".");
+    return CaseRun::skip("The API did not accept the slow request: " + shown(first) + ".");
   }
-  if (!*meanwhile) return CaseRun::skip("The retry got " + shown(*meanwhile) + ".");
+  if (!*meanwhile) return CaseRun::skip("The retry received " + shown(*meanwhile) + ".");
   const Answer& answer = **meanwhile;
   if (answer.is_success()) {
-    if (is_same_answer(*first, answer)) return CaseRun::pass("It waited for the first one.");
+    if (is_same_result(run, *first, answer))
+      return CaseRun::pass("The retry waited for the first request.");
     const auto executed = run.executed();
-    if (executed && *executed > 1) return CaseRun::skip("The retry ran the work: see race.two.");
-    return CaseRun::fail("A retry while the first request ran got " + shown(*meanwhile) +
-                         ", and the first one " + shown(first) + ".");
+    if (executed && *executed > 1)
+      return CaseRun::skip("The retry executed the operation: see `race.two`.");
+    return CaseRun::fail("A retry received " + shown(*meanwhile) +
+                         " while the first request ran, and the first request received " +
+                         shown(first) + ".");
   }
   if (answer.status >= 500 && answer.status != 503) {
-    return CaseRun::fail("A retry while the first request ran got " + shown(*meanwhile) + ".");
+    return CaseRun::fail("A retry received " + shown(*meanwhile) + " while the first request ran.");
   }
   if (!run.profile().in_flight.empty() && !is_one_of(answer.status, run.profile().in_flight)) {
-    return CaseRun::fail("A retry while the first request ran got " + shown(*meanwhile) +
-                         ", and the profile says " + statuses(run.profile().in_flight) + ".");
+    return CaseRun::fail("A retry received " + shown(*meanwhile) +
+                         " while the first request ran; the profile requires " +
+                         statuses(run.profile().in_flight) + ".");
   }
   return CaseRun::pass();
 }
@@ -137,15 +146,15 @@ CaseEnd in_flight_misuse(CaseRun& run) {
   const auto meanwhile = ask_meanwhile(run, running, run.api().build(other),
                                        "the same key with another amount while it runs");
   const auto first = running.get();
-  if (!meanwhile) return CaseRun::skip("The first request was over within 250 ms: it is not slow.");
+  if (!meanwhile) return CaseRun::skip(not_slow);
   if (!first || !first->is_success()) {
-    return CaseRun::skip("The slow request was not accepted: " + shown(first) + ".");
+    return CaseRun::skip("The API did not accept the slow request: " + shown(first) + ".");
   }
   if (*meanwhile && is_one_of((*meanwhile)->status, run.profile().in_flight)) {
-    return CaseRun::pass("It is refused because the first one runs.");
+    return CaseRun::pass("The API refuses it because the first request runs.");
   }
   const auto bad = judge_refusal(run, *first, *meanwhile, run.profile().misuse,
-                                 "The same key with another amount, while the first one ran,");
+                                 "The same key with another amount, while the first request ran,");
   return bad.value_or(CaseRun::pass());
 }
 
@@ -164,7 +173,7 @@ CaseEnd slow_first(CaseRun& run) {
   const auto settled = run.until_settled(request, "a retry afterwards", run.spec().timeout);
   if (auto often = ran_too_often(run, 1, "A slow request and its retries")) return *often;
   if (!first || !first->is_success()) {
-    return CaseRun::skip("The slow request was not accepted: " + shown(first) + ".");
+    return CaseRun::skip("The API did not accept the slow request: " + shown(first) + ".");
   }
   if (settled && settled->is_success()) {
     all.push_back(first);
@@ -176,7 +185,8 @@ CaseEnd slow_first(CaseRun& run) {
 }
 
 CaseEnd advice(CaseRun& run) {
-  if (!run.profile().advises_retry) return CaseRun::skip("The profile does not ask for it.");
+  if (!run.profile().advises_retry)
+    return CaseRun::skip("The profile does not require Retry-After.");
   const auto order = slow_order(run);
   if (!order) return CaseRun::skip(no_slow);
   const Request request = run.api().build(*order);
@@ -184,79 +194,79 @@ CaseEnd advice(CaseRun& run) {
   const auto meanwhile = ask_meanwhile(run, running, request, "its retry while it runs");
   running.get();
   if (!meanwhile || !*meanwhile || (*meanwhile)->is_success()) {
-    return CaseRun::skip("Nothing was refused while the first request ran.");
+    return CaseRun::skip("The API refused no request while the first one ran.");
   }
   if ((*meanwhile)->find("Retry-After") != nullptr) return CaseRun::pass();
-  return CaseRun::fail("A retry while the first request ran got " + shown(*meanwhile) +
-                       " without Retry-After.");
+  return CaseRun::fail("A retry received " + shown(*meanwhile) +
+                       " without `Retry-After` while the first request ran.");
 }
 
 constexpr std::array cases{
     Case{{.id = "race.two",
           .severity = money,
-          .title = "Two at once run once",
-          .reason = "Retries overtake each other: the first look of both finds nothing.",
+          .title = "2 concurrent requests with one key execute once",
+          .reason = "Concurrent retries both look the key up before either has stored it.",
           .source = draft_race,
           .money = money_of_race,
           .mend = mend_race},
          &two},
     Case{{.id = "race.ten",
           .severity = money,
-          .title = "Ten at once run once",
-          .reason = "More callers meet more of the moments between two steps.",
+          .title = "10 concurrent requests with one key execute once",
+          .reason = "More requests hit more of the moments between two steps.",
           .source = draft_race,
           .money = money_of_race,
           .mend = mend_race},
          &ten},
     Case{{.id = "race.many",
           .severity = money,
-          .title = "A hundred at once run once",
-          .reason = "A job queue that starts again delivers everything at once.",
+          .title = "100 concurrent requests with one key execute once",
+          .reason = "A job queue that restarts delivers everything at once.",
           .source = draft_race,
           .money = money_of_race,
           .mend = mend_race},
          &many},
     Case{{.id = "race.bodies",
           .severity = money,
-          .title = "Of ten amounts under one key, one runs",
-          .reason = "Two requests with one key at once are a client's mistake, which must not "
-                    "pay twice.",
+          .title = "Of 10 concurrent amounts with one key, one executes",
+          .reason = "A client that uses one key for several requests by mistake must not pay "
+                    "twice.",
           .source = draft_race,
           .money = money_of_race,
           .mend = mend_race},
          &bodies},
     Case{{.id = "inflight.retry",
           .severity = correctness,
-          .title = "A retry of a running request waits or is refused",
-          .reason = "There is no answer yet; any other success is invented.",
+          .title = "A retry waits or is refused while the first request runs",
+          .reason = "There is no result yet; any other success is invented.",
           .source = draft_race,
-          .money = "A client takes the invented answer for the receipt of a payment that may "
+          .money = "A client mistakes the invented answer for the receipt of a payment that may "
                    "still fail.",
           .mend = "Answer 409 while the first request runs, or wait for its answer."},
          &in_flight},
     Case{{.id = "inflight.misuse",
           .severity = correctness,
-          .title = "A key with another body is refused at once",
-          .reason = "The digest is known before the work ends.",
+          .title = "The API refuses a key with another body while the first request runs",
+          .reason = "The digest of the first request is known before its operation ends.",
           .source = draft_race,
-          .money = "A client takes the answer to another payment for its own.",
+          .money = "A client mistakes the answer to another payment for its own.",
           .mend = "Store the digest of the request when the key is reserved."},
          &in_flight_misuse},
     Case{{.id = "slow.first",
           .severity = money,
           .title = "A slow request keeps its key",
-          .reason = "A lock that expires before the work ends lets a retry run it again.",
+          .reason = "A lock that expires before the operation ends lets a retry execute it again.",
           .source = draft_race,
-          .money = "Slow days are the days of retries: each pays again.",
-          .mend = "Renew the lock while the work runs; an expired one makes the outcome unknown, "
-                  "and runs nothing."},
+          .money = "Clients retry most when the API is slow: each retry charges again.",
+          .mend = "Renew the lock while the operation runs; after it has expired, the outcome is "
+                  "unknown: execute nothing."},
          &slow_first},
     Case{{.id = "retry.advice",
           .severity = courtesy,
-          .title = "A refusal says when to try again",
-          .reason = "Without Retry-After clients guess, and most guess too early.",
+          .title = "A refusal says when to retry",
+          .reason = "Without Retry-After clients guess, and most retry too early.",
           .source = "RFC 9110, section 10.2.3",
-          .money = "None by itself.",
+          .money = "None.",
           .mend = "Send Retry-After with refusals while the first request runs."},
          &advice},
 };

@@ -10,10 +10,10 @@ using enum Severity;
 using Millis = CaseRun::Millis;
 using Clock = std::chrono::steady_clock;
 
-// For how long an API may take to listen again.
+// Until an API listens again.
 constexpr Millis start_max{30'000};
 
-constexpr const char* no_command = "The file names no `restart` command.";
+constexpr const char* no_command = "`restart` is not set.";
 
 /// Restarts the API; why not.
 std::optional<CaseEnd> restart_api(CaseRun& run) {
@@ -38,25 +38,25 @@ CaseEnd restart(CaseRun& run) {
   auto first = send_first(run);
   if (!first) return first.error();
   const auto before = run.send(first->request, "its retry before the restart");
-  if (!before) return CaseRun::skip("The retry got " + shown(before) + ".");
+  if (!before) return CaseRun::skip("The retry received " + shown(before) + ".");
   if (auto failed = restart_api(run)) return *failed;
   const auto retry = ask_after_restart(run, first->request);
   if (auto often = ran_too_often(run, 1, "A request and its retry after a restart")) return *often;
-  if (!retry) return CaseRun::skip("After the restart nobody answers: " + shown(retry) + ".");
-  if (is_same_answer(*before, *retry)) return CaseRun::pass();
-  return CaseRun::fail("Before a restart a retry got " + shown(before) + ", and after it " +
+  if (!retry) return CaseRun::skip("After the restart the retry received " + shown(retry) + ".");
+  if (is_same_result(run, *before, *retry)) return CaseRun::pass();
+  return CaseRun::fail("Before a restart a retry received " + shown(before) + ", and after it " +
                        shown(retry) + ".");
 }
 
 enum class Moment : std::uint8_t {
-  after_the_effect,  ///< The work has had its effect, and still runs: a crash loses most here.
-  within_the_work,   ///< A quarter of a second after its start.
+  after_the_effect,      ///< The operation has had its effect and still runs: the worst moment.
+  within_the_operation,  ///< A quarter of a second after its start.
 };
 
-/// Waits for the moment; false: the request was over before.
+/// Waits for the moment; false: the request ended before.
 bool wait_for(Moment moment, CaseRun& run, std::future<CaseRun::Sent>& running) {
   if (run.api().is_dry()) return true;
-  if (moment == Moment::within_the_work) {
+  if (moment == Moment::within_the_operation) {
     return running.wait_for(Millis(250)) != std::future_status::ready;
   }
   while (running.wait_for(Millis(20)) != std::future_status::ready) {
@@ -66,16 +66,17 @@ bool wait_for(Moment moment, CaseRun& run, std::future<CaseRun::Sent>& running) 
 }
 
 CaseEnd judge_interrupted(CaseRun& run, const CaseRun::Sent& settled) {
-  if (auto often = ran_too_often(run, 1, "A request that a restart cut off, and its retry,")) {
+  if (auto often = ran_too_often(run, 1, "A request that a restart interrupted, and its retry,")) {
     return *often;
   }
-  if (!settled) return CaseRun::skip("After the restart nobody answers: " + shown(settled) + ".");
+  if (!settled)
+    return CaseRun::skip("After the restart the retry received " + shown(settled) + ".");
   if (!settled->is_success()) {
-    return CaseRun::pass("The API does not run it again, and says so: " + shown(settled) + ".");
+    return CaseRun::pass("The API refuses the retry: " + shown(settled) + ".");
   }
-  if (run.has_books() && !run.api().is_dry() && run.executed().value_or(1) == 0) {
-    return CaseRun::fail("After a restart the retry got " + shown(settled) +
-                         ", and the work did not run, by the API's own books.");
+  if (run.has_effects() && !run.api().is_dry() && run.executed().value_or(1) == 0) {
+    return CaseRun::fail("After a restart the retry received " + shown(settled) +
+                         ", but the API did not execute the operation, according to `effects`.");
   }
   return CaseRun::pass();
 }
@@ -93,15 +94,15 @@ std::optional<CaseEnd> restart_at(Moment moment, CaseRun& run) {
   if (settled && run.is_in_flight(*settled)) {
     settled = run.until_settled(request, "a later retry", run.spec().timeout);
   }
-  // What stood behind the API may go on without it.
-  if (settled && !settled->is_success()) wait_for_left_work(run);
+  // A service that the API called may go on without it.
+  if (settled && !settled->is_success()) wait_for_left_operation(run);
   return judge_interrupted(run, settled);
 }
 
-CaseEnd restart_in_work(CaseRun& run) {
+CaseEnd restart_in_operation(CaseRun& run) {
   if (run.spec().restart.empty()) return CaseRun::skip(no_command);
   if (!slow_order(run)) return CaseRun::skip(no_slow);
-  if (run.has_books()) {
+  if (run.has_effects()) {
     CaseRun one(run.api());
     const auto end = restart_at(Moment::after_the_effect, one);
     if (end) {
@@ -110,9 +111,9 @@ CaseEnd restart_in_work(CaseRun& run) {
     }
   }
   CaseRun one(run.api());
-  const auto end = restart_at(Moment::within_the_work, one);
+  const auto end = restart_at(Moment::within_the_operation, one);
   run.take_over(one);
-  return end.value_or(CaseRun::skip("The first request was over within 250 ms: it is not slow."));
+  return end.value_or(CaseRun::skip(not_slow));
 }
 
 }  // namespace
@@ -121,21 +122,21 @@ std::span<const Case> restart_cases() {
   static constexpr std::array cases{
       Case{{.id = "restart.replay",
             .severity = money,
-            .title = "A restart forgets nothing",
+            .title = "Keys survive a restart",
             .reason = "Deployments happen while clients retry.",
             .source = "draft-ietf-httpapi-idempotency-key-header-07, section 2.3",
-            .money = "Each restart makes all retries of its time run again.",
-            .mend = "Keep keys where the work's own rows are."},
+            .money = "After each restart every retry charges again.",
+            .mend = "Store keys in the database of the operation."},
            &restart},
       Case{{.id = "restart.running",
             .severity = money,
-            .title = "A restart within the work pays at most once",
-            .reason = "A process ends after the effect and before its answer is stored.",
+            .title = "An operation that a restart interrupts executes at most once",
+            .reason = "A process may end after the effect and before it has stored the answer.",
             .source = "draft-ietf-httpapi-idempotency-key-header-07, section 1",
-            .money = "Each crash or deployment within a payment pays it twice.",
-            .mend = "Keep a reservation without an end, and find out what came of it; or commit "
-                    "work and answer in one transaction."},
-           &restart_in_work},
+            .money = "Each crash or deployment during a payment charges twice.",
+            .mend = "Keep a reservation without a result, and find out its outcome; or commit "
+                    "operation and answer in one transaction."},
+           &restart_in_operation},
   };
   return cases;
 }

@@ -16,6 +16,7 @@ std::string_view ground_of(Conclusion conclusion) {
       return "#1e7b34";
     case Conclusion::fail:
       return "#b3261e";
+    case Conclusion::incomplete:
     case Conclusion::untested:
       return "#5f6670";
   }
@@ -24,16 +25,17 @@ std::string_view ground_of(Conclusion conclusion) {
 
 std::string message_of(const Report& report) {
   const std::string profile = printable(beginning_of(report.profile, profile_bytes_max));
-  std::string findings = counted(counts_of(report).fail, "finding");
+  const Counts counts = counts_of(report);
   switch (conclusion_of(report)) {
     case Conclusion::pass:
-      return counts_of(report).fail == 0 ? profile + " pass" : profile + " pass, " + findings;
+      return fmt::format("{}: {}/{} pass", profile, counts.pass, cases_known(report));
     case Conclusion::fail:
-      return findings;
+      return counted(counts.fail, "finding");
+    case Conclusion::incomplete:
     case Conclusion::untested:
       break;
   }
-  return "not tested";
+  return std::string(word_of(conclusion_of(report)));
 }
 
 /// Of a text in tenths of a pixel, in Verdana of 11 pixels. `textLength` fits other fonts to it.

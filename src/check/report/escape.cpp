@@ -68,7 +68,7 @@ bool is_hex_digit(char c) {
 }
 
 /// The end of the run of blanks that begins at `at`.
-std::size_t behind_blanks(std::string_view text, std::size_t at) {
+std::size_t after_blanks(std::string_view text, std::size_t at) {
   while (at < text.size() && is_blank(text[at])) ++at;
   return at;
 }
@@ -76,11 +76,11 @@ std::size_t behind_blanks(std::string_view text, std::size_t at) {
 /// Gives the visible parts of `text` to `show`, and what stands for the others to `stand_in`.
 template <class Show, class StandIn>
 void read(std::string_view text, LineEnds ends, Show show, StandIn stand_in) {
-  std::size_t at = ends == LineEnds::joined ? behind_blanks(text, 0) : 0;
+  std::size_t at = ends == LineEnds::joined ? after_blanks(text, 0) : 0;
   while (at < text.size()) {
     const char c = text[at];
     if (ends == LineEnds::joined && is_blank(c)) {
-      at = behind_blanks(text, at);
+      at = after_blanks(text, at);
       if (at < text.size()) show(std::string_view(" "));
       continue;
     }
@@ -173,7 +173,7 @@ std::string uri_text(std::string_view text) {
 std::string_view beginning_of(std::string_view text, std::size_t bytes_max) noexcept {
   if (text.size() <= bytes_max) return text;
   std::size_t end = bytes_max;
-  // A character has up to three bytes behind its first one.
+  // A character has up to three bytes after its first one.
   for (int i = 0; i < 3 && end > 0; ++i) {
     if ((static_cast<unsigned char>(text[end]) & 0xC0U) != 0x80U) break;
     --end;

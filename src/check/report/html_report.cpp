@@ -14,13 +14,15 @@ namespace {
 std::string_view meaning_of(Severity severity) {
   switch (severity) {
     case Severity::money:
-      return "Faults that run work twice or not at all, or give a caller another request's answer.";
+      return "The API executes an operation twice or never, or gives a caller the answer to "
+             "another "
+             "request.";
     case Severity::correctness:
-      return "Faults after which a client cannot rely on what it is answered.";
+      return "A client cannot rely on the answer.";
     case Severity::interoperability:
-      return "Faults that keep out clients that follow the profile.";
+      return "The API refuses clients that follow the profile.";
     case Severity::courtesy:
-      return "Faults that cost clients or operators time.";
+      return "The API is safe, and costs clients or operators time.";
   }
   return "";
 }
@@ -45,6 +47,8 @@ std::string conclusion_mark(Conclusion conclusion) {
       return "<span class=\"word pass\">✓ pass</span>";
     case Conclusion::fail:
       return "<span class=\"word fail\">✗ fail</span>";
+    case Conclusion::incomplete:
+      return "<span class=\"word untested\">– incomplete</span>";
     case Conclusion::untested:
       return "<span class=\"word untested\">– not tested</span>";
   }
@@ -107,13 +111,13 @@ std::string call_in_short(const Call& call) {
 std::string call(const Call& call) {
   std::string out = fmt::format(
       "<details>\n<summary>{} <code>{}</code></summary>\n"
-      "<p class=\"soft\">It began {} after the case and took {}.</p>\n",
+      "<p class=\"soft\">Sent {} after the start of the case; took {}.</p>\n",
       markup(call.what), markup(call_in_short(call)), duration_text(call.began),
       duration_text(call.took));
   out += message("Request", call.request);
   if (!call.answer.empty()) out += message("Answer", call.answer);
   if (!call.failure.empty()) {
-    out += fmt::format("<p>{}: {}</p>\n", call.answer.empty() ? "No answer" : "Not a whole answer",
+    out += fmt::format("<p>{}: {}</p>\n", call.answer.empty() ? "No answer" : "Incomplete answer",
                        markup(call.failure));
   }
   return out + "</details>\n";
@@ -127,18 +131,18 @@ std::string term(std::string_view name, std::string_view text) {
 std::string finding(const CaseResult& result) {
   const CaseText& text = text_of(result);
   std::string out = fmt::format(
-      "<article class=\"finding {0}\" id=\"{1}\">\n<h3>✗ Does not hold: {2}</h3>\n"
+      "<article class=\"finding {0}\" id=\"{1}\">\n<h3>✗ Violated: {2}</h3>\n"
       "<p class=\"soft\"><span class=\"severity\">{0}</span> · <code>{3}</code></p>\n<dl "
       "class=\"facts\">\n",
       name_of(text.severity), anchor_of(text), markup(text.title), markup(text.id));
-  out += term("Seen", result.detail + " " + runs_sentence(result)) + term("For money", text.money) +
-         term("Why it matters", text.reason) + term("To mend it", text.mend) +
+  out += term("Observed", result.detail + " " + attempts_sentence(result)) +
+         term("Impact", text.money) + term("Reason", text.reason) + term("Fix", text.mend) +
          term("Source", text.source) + "</dl>\n";
   const std::size_t shown = std::min(result.calls.size(), page_calls_max);
   for (std::size_t i = 0; i < shown; ++i) out += call(result.calls[i]);
   if (shown < result.calls.size()) {
     out += fmt::format("<p class=\"soft\">The JSON report has {}.</p>\n",
-                       counted(result.calls.size() - shown, "more call"));
+                       counted(result.calls.size() - shown, "more request"));
   }
   return out + "</article>\n";
 }
@@ -147,7 +151,7 @@ std::string findings(const Report& report) {
   const auto all = findings_of(report);
   std::string out = "<section>\n<h2>Findings</h2>\n";
   if (all.empty()) return out + "<p>None.</p>\n</section>\n";
-  out += "<p class=\"soft\">What does not hold, the costliest first.</p>\n";
+  out += "<p class=\"soft\">The costliest first.</p>\n";
   for (const CaseResult* one : all) out += finding(*one);
   return out + "</section>\n";
 }
@@ -163,14 +167,15 @@ std::string row(const CaseResult& result) {
   return fmt::format(
       "<tr><td>{}</td><td>{} <small><code>{}</code></small>{}</td><td>{}</td><td>{}</td></tr>\n",
       outcome_mark(result.outcome), title, markup(text.id), detail, name_of(text.severity),
-      result.times == 0 ? "" : counted(static_cast<std::size_t>(std::max(result.times, 0)), "run"));
+      result.times == 0 ? ""
+                        : counted(static_cast<std::size_t>(std::max(result.times, 0)), "attempt"));
 }
 
 std::string table(const Report& report) {
   std::string out = "<section>\n<h2>All cases</h2>\n";
   if (report.cases.empty()) return out + "<p>None.</p>\n</section>\n";
   out +=
-      "<table>\n<thead><tr><th>Result</th><th>Case</th><th>Severity</th><th>Runs</th></tr></"
+      "<table>\n<thead><tr><th>Result</th><th>Case</th><th>Severity</th><th>Attempts</th></tr></"
       "thead>\n"
       "<tbody>\n";
   for (const auto& result : report.cases) out += row(result);
@@ -178,17 +183,17 @@ std::string table(const Report& report) {
 }
 
 std::string repetition(const Report& report) {
-  return "<section>\n<h2>To repeat this run</h2>\n"
+  return "<section>\n<h2>Repeat this run</h2>\n"
          "<p>The same program with the same profile and seed runs the same cases in the same order."
-         " All keys of this run begin with the key mark, so that what they made can be found and"
-         " removed.</p>\n<dl class=\"facts\">\n" +
+         " All keys and <code>{{unique}}</code> texts of this run begin with the key mark: find the"
+         " created test data by it, and delete it.</p>\n<dl class=\"facts\">\n" +
          term("Target", report.target) + term("Profile", report.profile) +
          term("Seed", std::to_string(report.seed)) +
          term("Version", "idem check " + report.version) + term("Key mark", report.key_mark) +
          term("Started", report.started_at) + term("Took", duration_text(report.took)) +
          term("Requests", std::to_string(report.requests)) +
-         "</dl>\n<p class=\"soft\">Credentials are masked. Bytes that are no text are shown as"
-         " <code>\\x1b</code>, and characters without a form as <code>\\u{202e}</code>.</p>\n"
+         "</dl>\n<p class=\"soft\">Credentials are masked. Bytes that are not text are shown as"
+         " <code>\\x1b</code>, and invisible characters as <code>\\u{202e}</code>.</p>\n"
          "</section>\n";
 }
 

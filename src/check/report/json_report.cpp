@@ -33,6 +33,9 @@ void write_case(json::Writer& json, const CaseResult& result) {
   json.member("times", result.times);
   json.member("failures", result.failures);
   if (result.outcome == Outcome::fail) {
+    json.member("reason", text.reason);
+    json.member("money", text.money);
+    json.member("mend", text.mend);
     json.name("calls");
     json.begin_array();
     for (const auto& call : result.calls) write_call(json, call);
@@ -55,6 +58,8 @@ std::string json_report(const Report& report) {
   json.member("took_ms", report.took.count());
   json.member("requests", report.requests);
   json.member("key_mark", printable(report.key_mark));
+  json.member("cases_known", cases_known(report));
+  if (!report.ended_early.empty()) json.member("ended_early", printable(report.ended_early));
   json.name("cases");
   json.begin_array();
   for (const auto& result : report.cases) write_case(json, result);

@@ -33,18 +33,18 @@ std::string message(std::string_view title, std::string_view bytes) {
 std::string failure_text(const CaseResult& result) {
   const CaseText& text = text_of(result);
   std::string out =
-      fmt::format("Expected: {}\nSeen: {} {}\nFor money: {}\nTo mend: {}\nSource: {}\n",
-                  markup(text.title), markup(result.detail), runs_sentence(result),
+      fmt::format("Violated: {}\nObserved: {} {}\nImpact: {}\nFix: {}\nSource: {}\n",
+                  markup(text.title), markup(result.detail), attempts_sentence(result),
                   markup(text.money), markup(text.mend), markup(text.source));
   const std::size_t shown = std::min(result.calls.size(), calls_max);
   for (std::size_t i = 0; i < shown; ++i) {
     const Call& call = result.calls[i];
     out += message(markup(call.what) + ", request", call.request);
     if (!call.answer.empty()) out += message("Answer", call.answer);
-    if (!call.failure.empty()) out += "No whole answer: " + markup(call.failure) + "\n";
+    if (!call.failure.empty()) out += "No complete answer: " + markup(call.failure) + "\n";
   }
   if (shown < result.calls.size()) {
-    out += "\nand " + counted(result.calls.size() - shown, "more call") + "\n";
+    out += "\nand " + counted(result.calls.size() - shown, "more request") + "\n";
   }
   return out;
 }

@@ -46,8 +46,7 @@ void write_rule(json::Writer& json, const CaseText& text) {
   write_text(json, "shortDescription", text.title);
   write_text(json, "fullDescription", text.reason);
   write_text(json, "help",
-             fmt::format("What a fault means for money: {} How to mend it: {} Source: {}.",
-                         text.money, text.mend, text.source));
+             fmt::format("Impact: {} Fix: {} Source: {}.", text.money, text.mend, text.source));
   json.name("defaultConfiguration");
   json.begin_object();
   json.member("level", level_of(text.severity));
@@ -65,15 +64,23 @@ void write_rule(json::Writer& json, const CaseText& text) {
   json.end_object();
 }
 
+/// A path as a relative URI, whose first segment is never read as a scheme.
+std::string uri_of_file(std::string path) {
+  while (path.starts_with("./") || path.starts_with('/')) path.erase(0, path.find('/') + 1);
+  if (path.empty()) return "idem-check.yaml";
+  const auto colon = path.find(':');
+  return (colon != path.npos && colon < path.find('/') ? "./" : "") + uri_text(path);
+}
+
 void write_location(json::Writer& json, const Report& report) {
   json.begin_object();
   json.name("physicalLocation");
   json.begin_object();
   json.name("artifactLocation");
   json.begin_object();
-  json.member("uri", uri_text(report.target));
+  json.member("uri", uri_of_file(report.config));
   json.end_object();
-  // A URL has no lines, but GitHub shows no location without one.
+  // GitHub shows no location without a line.
   json.name("region");
   json.begin_object();
   json.member("startLine", 1);
@@ -91,7 +98,7 @@ void write_result(json::Writer& json, const Report& report, std::size_t rule) {
   json.member("level", level_of(text.severity));
   write_text(
       json, "message",
-      fmt::format("Does not hold: {}. {} {}", text.title, result.detail, runs_sentence(result)));
+      fmt::format("Violated: {}. {} {}", text.title, result.detail, attempts_sentence(result)));
   json.name("locations");
   json.begin_array();
   write_location(json, report);
@@ -100,6 +107,10 @@ void write_result(json::Writer& json, const Report& report, std::size_t rule) {
   json.name("partialFingerprints");
   json.begin_object();
   json.member("idemCheckCase/v1", std::string(text.id) + " " + printable(report.target));
+  json.end_object();
+  json.name("properties");
+  json.begin_object();
+  json.member("url", printable(report.target));
   json.end_object();
   json.end_object();
 }
@@ -118,6 +129,7 @@ void write_driver(json::Writer& json, const Report& report) {
 /// How the run can be repeated.
 void write_properties(json::Writer& json, const Report& report) {
   json.begin_object();
+  json.member("url", printable(report.target));
   json.member("profile", printable(report.profile));
   json.member("seed", std::to_string(report.seed));
   json.member("started_at", printable(report.started_at));

@@ -34,13 +34,15 @@ std::string findings_text(const Report& report) {
   return counted(counts_of(report).fail, "finding") + " (" + by_severity + ")";
 }
 
-/// "7 cases passed, 1 was skipped"
-std::string others_text(const Counts& counts) {
-  std::string text = counted(counts.pass, "case") + " passed";
-  if (counts.skip > 0) {
-    text += fmt::format(", {} {} skipped", counts.skip, counts.skip == 1 ? "was" : "were");
-  }
-  return text;
+/// "the 10 of 42 cases that could be judged"
+std::string judged_text(const Report& report) {
+  const Counts counts = counts_of(report);
+  const std::size_t judged = counts.pass + counts.fail;
+  const std::size_t known = cases_known(report);
+  if (judged == known) return "all " + counted(known, "case");
+  const bool is_choice = counts.all() < known || !report.ended_early.empty();
+  return fmt::format("the {} of {} that {} judged", judged, counted(known, "case"),
+                     is_choice ? "were" : "could be");
 }
 
 }  // namespace
@@ -77,8 +79,9 @@ std::vector<const CaseResult*> findings_of(const Report& report) {
 
 Conclusion conclusion_of(const Report& report) {
   const Counts counts = counts_of(report);
-  if (counts.pass + counts.fail == 0) return Conclusion::untested;
-  return report.passes() ? Conclusion::pass : Conclusion::fail;
+  if (counts.fail > 0) return Conclusion::fail;
+  if (!report.ended_early.empty()) return Conclusion::incomplete;
+  return counts.pass == 0 ? Conclusion::untested : Conclusion::pass;
 }
 
 std::string_view word_of(Conclusion conclusion) noexcept {
@@ -87,6 +90,8 @@ std::string_view word_of(Conclusion conclusion) noexcept {
       return "pass";
     case Conclusion::fail:
       return "fail";
+    case Conclusion::incomplete:
+      return "incomplete";
     case Conclusion::untested:
       return "not tested";
   }
@@ -118,27 +123,37 @@ std::string duration_text(std::chrono::milliseconds time) {
   return fmt::format("{} min {} s", millis / 60'000, millis % 60'000 / 1'000);
 }
 
-std::string runs_sentence(const CaseResult& result) {
+std::string attempts_sentence(const CaseResult& result) {
   if (result.failures <= 0) return {};
-  return fmt::format("It failed in {} of {}.", result.failures,
-                     counted(static_cast<std::size_t>(std::max(result.times, 0)), "run"));
+  return fmt::format("Failed in {} of {}.", result.failures,
+                     counted(static_cast<std::size_t>(std::max(result.times, 0)), "attempt"));
+}
+
+std::size_t cases_known(const Report& report) noexcept {
+  return std::max(report.cases_known, report.cases.size());
 }
 
 std::string verdict_sentence(const Report& report) {
-  const Counts counts = counts_of(report);
-  const std::string others = others_text(counts);
+  const std::string early =
+      report.ended_early.empty() ? "" : " The run ended early: " + report.ended_early + ".";
   switch (conclusion_of(report)) {
     case Conclusion::untested:
-      return fmt::format("No case ran against {}: nothing is known about it.", report.target);
+      return fmt::format("No case could be judged against {}.{}", report.target, early);
     case Conclusion::fail:
-      return fmt::format("{} fails the profile {}: {}, {}.", report.target, report.profile,
-                         findings_text(report), others);
+      return fmt::format("{} fails the profile {}: {} in {}.{}", report.target, report.profile,
+                         findings_text(report), judged_text(report), early);
+    case Conclusion::incomplete:
     case Conclusion::pass:
       break;
   }
-  const std::string with = counts.fail == 0 ? "" : " with " + findings_text(report);
-  return fmt::format("{} passes the profile {}{}: {}.", report.target, report.profile, with,
-                     others);
+  return fmt::format("{} passes {} in the profile {}.{}", report.target, judged_text(report),
+                     report.profile, early);
+}
+
+std::string run_sentence(const Report& report) {
+  return fmt::format("Profile {}, seed {}, key mark {}, {}, {}.", report.profile, report.seed,
+                     report.key_mark, counted(report.requests, "request"),
+                     duration_text(report.took));
 }
 
 }  // namespace idem::check

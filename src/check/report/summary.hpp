@@ -33,17 +33,18 @@ const CaseText& text_of(const CaseResult& result);
 /// The cases that failed, the costliest first, else in the report's order.
 std::vector<const CaseResult*> findings_of(const Report& report);
 
-/// What a run came to. An API that passes may still have findings.
+/// What a run found out.
 enum class Conclusion : std::uint8_t {
   pass,
   fail,
-  untested,  ///< No case ran: nothing is known.
+  incomplete,  ///< The run ended early, without a finding.
+  untested,    ///< No case could be judged.
 };
 Conclusion conclusion_of(const Report& report);
-/// "pass", "fail", "not tested"
+/// "pass", "fail", "incomplete", "not tested"
 std::string_view word_of(Conclusion conclusion) noexcept;
 
-/// Cases that were skipped for the same reason.
+/// Cases that were skipped for one reason.
 struct SkipGroup {
   std::string reason;  ///< Without the period at its end.
   std::vector<std::string_view> ids;
@@ -54,10 +55,14 @@ std::vector<SkipGroup> skip_groups_of(const Report& report);
 std::string counted(std::size_t number, std::string_view thing);
 /// "41 ms", "3.2 s", "2 min 5 s"
 std::string duration_text(std::chrono::milliseconds time);
-/// "It failed in 3 of 3 runs."; empty: it did not fail.
-std::string runs_sentence(const CaseResult& result);
-/// "http://127.0.0.1:9000 fails the profile ietf: 2 findings (1 money, 1 courtesy), 7 cases passed,
-/// 1 was skipped."
+/// "Failed in 3 of 3 attempts."; empty: it did not fail.
+std::string attempts_sentence(const CaseResult& result);
+/// The cases of the catalogue: those that a run did not choose are not judged.
+std::size_t cases_known(const Report& report) noexcept;
+/// "http://127.0.0.1:9000 fails the profile ietf: 2 findings (1 money, 1 courtesy) in the 10 of 42
+/// cases that could be judged."
 std::string verdict_sentence(const Report& report);
+/// "Profile ietf, seed 7, key mark idem-check-1, 321 requests, 3.2 s."
+std::string run_sentence(const Report& report);
 
 }  // namespace idem::check

@@ -77,6 +77,7 @@ class TerminalReport {
     add_counts();
     add_skips();
     add_verdict();
+    add_prose("", run_sentence(report_));
     return std::move(out_);
   }
 
@@ -86,7 +87,7 @@ class TerminalReport {
     return std::string(sequence_of(colour)) + text + "\x1b[0m";
   }
 
-  /// A paragraph behind `label` in its colour, whose further lines begin below its first word.
+  /// A paragraph after `label` in its colour, whose further lines begin below its first word.
   void add_prose(const std::string& label, std::string_view text, Colour colour = Colour::plain) {
     const std::size_t width = std::min(width_, prose_width_max);
     const std::size_t indent = columns_of(label);
@@ -115,25 +116,25 @@ class TerminalReport {
     const CaseText& text = text_of(finding);
     const auto severity = std::string(name_of(text.severity));
     out_ += in(colour_of(text.severity), "✗ " + severity) + " " +
-            in(Colour::strong, "Does not hold: " + printable(text.title)) + " " +
+            in(Colour::strong, "Violated: " + printable(text.title)) + " " +
             in(Colour::soft, "(" + printable(text.id) + ")") + "\n";
-    add_prose("  Seen    ", finding.detail + " " + runs_sentence(finding));
+    add_prose("  Observed  ", finding.detail + " " + attempts_sentence(finding));
     out_ += '\n';
     add_calls(finding);
     if (!finding.calls.empty()) out_ += '\n';
-    add_prose("  Money   ", text.money);
-    add_prose("  Mend    ", text.mend);
-    add_prose("  Source  ", text.source);
+    add_prose("  Impact    ", text.money);
+    add_prose("  Fix       ", text.mend);
+    add_prose("  Source    ", text.source);
     out_ += '\n';
   }
 
-  /// The first two calls and the last one: what it begins with, and what it came to.
+  /// The first two calls and the last one: the beginning, and the end.
   void add_calls(const CaseResult& finding) {
     const auto& calls = finding.calls;
     const std::string* request_before = nullptr;
     for (std::size_t i = 0; i < calls.size(); ++i) {
       if (i == 2 && calls.size() > 3) {
-        out_ += in(Colour::soft, "    and " + counted(calls.size() - 3, "more call") + "\n");
+        out_ += in(Colour::soft, "    and " + counted(calls.size() - 3, "more request") + "\n");
       }
       if (i >= 2 && i + 1 < calls.size()) continue;
       const bool is_same = request_before != nullptr && *request_before == calls[i].request;
@@ -175,13 +176,12 @@ class TerminalReport {
   }
 
   void add_skips() {
-    std::string text;
-    for (const auto& group : skip_groups_of(report_)) {
-      text += fmt::format(" {} ({}).", group.reason, fmt::join(group.ids, ", "));
+    const auto groups = skip_groups_of(report_);
+    if (groups.empty()) return;
+    out_ += "\nSkipped:\n";
+    for (const auto& group : groups) {
+      add_prose("  - ", fmt::format("{}: {}", group.reason, fmt::join(group.ids, ", ")));
     }
-    if (text.empty()) return;
-    out_ += '\n';
-    add_prose("", "Skipped, so neither passed nor failed:" + text);
   }
 
   void add_verdict() {
@@ -194,6 +194,7 @@ class TerminalReport {
         return add_prose("✓ " + word, sentence, Colour::good);
       case Conclusion::fail:
         return add_prose("✗ " + word, sentence, Colour::bad);
+      case Conclusion::incomplete:
       case Conclusion::untested:
         return add_prose("– " + word, sentence, Colour::warning);
     }

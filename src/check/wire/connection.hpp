@@ -56,7 +56,7 @@ class Connection {
   std::unique_ptr<Handle> handle_;
 };
 
-/// The body of a GET; for the API's own books. The error is a sentence part.
+/// The body of a GET; for `effects`. The error is a sentence part.
 std::expected<std::string, std::string> fetch(const std::string& url, const Fields& fields,
                                               std::chrono::milliseconds timeout, bool insecure);
 

@@ -46,7 +46,7 @@ std::expected<Answer, std::string> deliver(int listener, const Origin& api, Mill
   if (client < 0) return std::unexpected("no client came to the proxy");
   const auto result = [&]() -> std::expected<Answer, std::string> {
     const std::string request = read_request(client, timeout);
-    if (request.empty()) return std::unexpected("the proxy got no whole request");
+    if (request.empty()) return std::unexpected("the proxy received no complete request");
     auto connection = Connection::open(api, timeout, insecure);
     if (!connection) return std::unexpected(connection.error());
     if (auto sent = connection->send(request, timeout); !sent) {

@@ -10,7 +10,7 @@ namespace idem::check {
 
 /// A proxy between a client and the API, for one request: delivers it, reads the API's whole
 /// answer, and closes the client's connection without a byte of it. So a client loses an answer in
-/// the field: the work was done, and only a retry says so.
+/// the field: the operation was executed, and the client does not know.
 class LostAnswer {
  public:
   /// Listens on a free port of the loopback interface. The error is a sentence part.

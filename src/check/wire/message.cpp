@@ -82,16 +82,16 @@ bool AnswerReader::end() {
   if (answer_.bytes.empty()) return fail("the connection was closed without an answer");
   if (!has_head_) return fail("the connection was closed within the head of the answer");
   if (is_chunked_) return fail("the connection was closed within a chunked body");
-  if (answer_.length && answer_.bytes.size() - body_from_ < *answer_.length) {
+  if (answer_.length && answer_.bytes.size() - answer_.body_from < *answer_.length) {
     return fail("the connection was closed within the body of the answer");
   }
-  answer_.body = answer_.bytes.substr(body_from_);
+  answer_.body = answer_.bytes.substr(answer_.body_from);
   return true;
 }
 
 // Interim answers (RFC 9110, 15.2) stay in `bytes`, and are passed over.
 bool AnswerReader::read_head() {
-  for (std::size_t from = body_from_;;) {
+  for (std::size_t from = answer_.body_from;;) {
     const auto end = answer_.bytes.find("\r\n\r\n", from);
     if (end == std::string::npos) return false;
     std::string_view head(answer_.bytes);
@@ -102,9 +102,9 @@ bool AnswerReader::read_head() {
     }
     const auto status = number_of(first.substr(9, 3));
     if (!status) return fail("the answer has no status");
-    body_from_ = end + 4;
+    answer_.body_from = end + 4;
     if (*status < 200 && *status != 101) {
-      from = body_from_;
+      from = answer_.body_from;
       continue;
     }
     answer_.status = static_cast<int>(*status);
@@ -131,14 +131,14 @@ bool AnswerReader::read_body() {
   if (has_no_body_) return true;
   if (is_chunked_) return read_chunks();
   if (!answer_.length) return false;  // Until the connection ends.
-  if (answer_.bytes.size() - body_from_ < *answer_.length) return false;
-  answer_.body = answer_.bytes.substr(body_from_, *answer_.length);
+  if (answer_.bytes.size() - answer_.body_from < *answer_.length) return false;
+  answer_.body = answer_.bytes.substr(answer_.body_from, *answer_.length);
   return true;
 }
 
 bool AnswerReader::read_chunks() {
   std::string body;
-  for (std::size_t at = body_from_;;) {
+  for (std::size_t at = answer_.body_from;;) {
     const auto end = answer_.bytes.find(line_end, at);
     if (end == std::string::npos) return false;
     std::string_view line(answer_.bytes);

@@ -14,11 +14,11 @@
 
 namespace idem::cli {
 
-/// `idem check URL`: judges any API from outside (docs/check.md). Needs no server of Idem.
+/// `idem check URL`: tests any API from outside (docs/check.md). Needs no server of Idem.
 class CheckCommand {
  public:
-  /// `app` outlives this: the command, or the program `idem-check`, which is nothing else.
-  explicit CheckCommand(CLI::App& app);
+  /// `app` outlives this. `program`: how it was called, "idem check" or "idem-check".
+  explicit CheckCommand(CLI::App& app, std::string program = "idem check");
 
   bool parsed() const { return command_.parsed(); }
   int run();
@@ -27,13 +27,22 @@ class CheckCommand {
   int list() const;
   int check();
   int init();
-  /// The file; the error is the exit code, behind what is wrong.
+  int complain(const std::string& sentence, int code) const;
+  /// The file; the error is the exit code, after the complaints.
   std::expected<check::Spec, int> read() const;
-  /// Whether it may be sent to: on this machine, or the operator says so.
+  /// What can be refused before anything is sent; none: nothing.
+  std::optional<int> refuse_early() const;
+  /// Whether requests may be sent to it: on this machine, or with --i-own-this.
   bool may_send(const check::Origin& origin, const std::string& host) const;
+  /// Waits with --wait until the API answers, and runs the cases.
+  std::expected<check::Report, std::string> run_cases(const check::Spec& spec,
+                                                      const check::Origin& origin) const;
   int write_reports(const check::Report& report) const;
+  /// --config, relative to the working directory if it lies below.
+  std::string config_path() const;
 
   CLI::App& command_;
+  std::string program_;
   CLI::App* init_;
   std::string openapi_, path_;
   bool force_ = false;
@@ -43,6 +52,7 @@ class CheckCommand {
   std::string json_, junit_, sarif_, html_, badge_;
   std::optional<std::uint64_t> seed_;
   std::vector<std::string> only_;
+  std::string wait_;
   double rate_ = 50;
   std::size_t requests_max_ = 5'000;
   bool dry_run_ = false;

@@ -10,9 +10,14 @@
 namespace idem::cli {
 
 int say_error(std::string_view command, const std::string& sentence, int code) {
-  erase_progress();
   const std::string who = "idem" + std::string(command.empty() ? "" : " ") + std::string(command);
-  const std::string line = in_tone(who + ":", Tone::bad, STDERR_FILENO) + " " + sentence + "\n";
+  return say_error_of(who, sentence, code);
+}
+
+int say_error_of(std::string_view program, const std::string& sentence, int code) {
+  erase_progress();
+  const std::string who = std::string(program) + ":";
+  const std::string line = in_tone(who, Tone::bad, STDERR_FILENO) + " " + sentence + "\n";
   std::fwrite(line.data(), 1, line.size(), stderr);
   return code;
 }

@@ -10,6 +10,9 @@ namespace idem::cli {
 /// terminal the part before the sentence is red.
 int say_error(std::string_view command, const std::string& sentence, int code);
 
+/// The same of another program than `idem`, or of a command with a name of its own.
+int say_error_of(std::string_view program, const std::string& sentence, int code);
+
 /// Prints a line that may have ": warning: " in it, whose word is yellow on a terminal. "": without
 /// "idem COMMAND: ".
 void say_warning(std::string_view command, const std::string& line);

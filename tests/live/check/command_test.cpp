@@ -104,7 +104,7 @@ TEST_F(CheckCommands, says_what_is_missing_wrong_or_away) {
   EXPECT_EQ(check({}).exit_code, 2);
   const auto no_file = check({"http://127.0.0.1:9", "--config", "/nonexistent.yaml"});
   EXPECT_EQ(no_file.exit_code, 2);
-  EXPECT_NE(no_file.output.find("idem check init"), std::string::npos) << no_file.output;
+  EXPECT_NE(no_file.output.find("idem-check init"), std::string::npos) << no_file.output;
   EXPECT_EQ(check({"http://127.0.0.1:1", "--config", config()}).exit_code, 3);
   EXPECT_EQ(
       check({"http://" + provider_.address(), "--config", config(), "--only", "nothing"}).exit_code,
@@ -113,8 +113,41 @@ TEST_F(CheckCommands, says_what_is_missing_wrong_or_away) {
       {"http://" + provider_.address(), "--config",
        file("n.yaml", "request: { path: /charges, headers: { X-Fault: \"refuse=403\" } }\n")});
   EXPECT_EQ(refused.exit_code, 3) << refused.output;
-  EXPECT_NE(refused.output.find("the request of the file got"), std::string::npos)
+  EXPECT_NE(refused.output.find("the request of the file with 403"), std::string::npos)
       << refused.output;
+}
+
+TEST_F(CheckCommands, refuses_what_it_could_not_finish_before_it_sends_anything) {
+  const std::string url = "http://" + provider_.address();
+  const auto unwritable = check({url, "--config", config(), "--html", "/nonexistent/r.html"});
+  EXPECT_EQ(unwritable.exit_code, 2) << unwritable.output;
+  const auto swallowed = check({"--config", config(), "--only", "race", url});
+  EXPECT_EQ(swallowed.exit_code, 2);
+  EXPECT_NE(swallowed.output.find("--only race,key.case"), std::string::npos) << swallowed.output;
+  EXPECT_EQ(check({url, "--config", config(), "--only", "race,nothing"}).exit_code, 2);
+  EXPECT_EQ(check({url, "--config", config(), "--wait", "soon"}).exit_code, 2);
+  const auto ledger =
+      send_once(provider_.address(), {.method = "GET", .target = "/ledger", .fields = {}});
+  EXPECT_EQ(parse_json(ledger.body).value_or(Json{})["arrivals"].integer, 0) << ledger.body;
+}
+
+TEST_F(CheckCommands, a_run_that_ends_early_leaves_its_reports) {
+  const auto ran =
+      check({"http://" + provider_.address(), "--config", config(), "--rate", "0", "--wait", "10s",
+             "--only", "key.case,key.long", "--max-requests", "2", "--json", "-"});
+  EXPECT_EQ(ran.exit_code, 5) << ran.output;
+  const Json report = parse_json(ran.output).value_or(Json{});
+  EXPECT_NE(report["ended_early"].string.find("--max-requests"), std::string::npos) << ran.output;
+  EXPECT_EQ(report["cases"].items.size(), 2U);
+}
+
+TEST_F(CheckCommands, a_dry_run_needs_no_credentials) {
+  const auto ran = run_program(
+      built_program("idem-check"),
+      {"http://" + provider_.address(), "--config", config(), "--dry-run", "--only", "abort.body"},
+      {});
+  EXPECT_EQ(ran.exit_code, 0) << ran.output;
+  EXPECT_NE(ran.output.find("== abort.body"), std::string::npos) << ran.output;
 }
 
 TEST_F(CheckCommands, init_writes_a_file_that_it_then_accepts) {

@@ -45,6 +45,7 @@ TEST(CheckMessage, an_answer_is_whole_with_its_length_its_last_chunk_or_its_conn
       "HTTP/1.1 200 OK\r\nTransfer-Encoding: Chunked\r\n\r\n3;x=y\r\nabc\r\n1\r\nd\r\n0\r\n\r\n");
   ASSERT_TRUE(chunked);
   EXPECT_EQ(chunked->body, "abcd");
+  EXPECT_EQ(chunked->decoded(), "HTTP/1.1 200 OK\r\nTransfer-Encoding: Chunked\r\n\r\nabcd");
   EXPECT_FALSE(read("HTTP/1.1 200 OK\r\n\r\nabc"));
   EXPECT_EQ(read("HTTP/1.1 200 OK\r\n\r\nabc", true)->body, "abc");
   EXPECT_EQ(read("HTTP/1.1 204 No Content\r\nContent-Length: 7\r\n\r\n")->body, "");

@@ -21,7 +21,7 @@ constexpr std::array<CaseText, 5> texts{
     {{"courtesy.retry_after", Severity::courtesy, "A refusal in flight says when to retry",
       "Clients that must guess retry too often.", "RFC 9110, section 10.2.3", "None.",
       "Add Retry-After."},
-     {"race.two", Severity::money, "Two at once run once",
+     {"race.two", Severity::money, "2 concurrent requests execute once",
       "A client that times out retries while the first still runs.", "Draft 07, section 2.6",
       "The customer pays twice.", "Reserve the key with a unique index."},
      {"key.list", Severity::interoperability, "Two keys are refused",
@@ -30,7 +30,8 @@ constexpr std::array<CaseText, 5> texts{
       "A client reads the id of its payment from it.", "Draft 07, section 2.6",
       "A client that reads another id pays again.", "Store status, fields and bytes."},
      {"restart.between", Severity::money, "A restart forgets no key", "Servers restart.",
-      "Draft 07, section 2.3", "Retries behind a deployment run again.", "Keep keys on a disk."}}};
+      "Draft 07, section 2.3", "Retries after a deployment execute again.",
+      "Keep keys on a disk."}}};
 
 const std::string key = "Idempotency-Key: \"mark-1\"\r\n";
 const std::string order =
@@ -57,6 +58,7 @@ CaseResult result_of(std::size_t text, Outcome outcome, std::string detail = {})
 
 Report report_of(std::vector<CaseResult> cases) {
   return {.target = "http://127.0.0.1:9000",
+          .config = "idem-check.yaml",
           .profile = "ietf",
           .seed = 18'446'744'073'709'551'615U,
           .version = "1.2.3",
@@ -64,7 +66,9 @@ Report report_of(std::vector<CaseResult> cases) {
           .took = 65'432ms,
           .requests = 321,
           .key_mark = "mark-",
-          .cases = std::move(cases)};
+          .cases = std::move(cases),
+          .cases_known = 42,
+          .ended_early = {}};
 }
 
 /// A finding of each severity, in an order that is none; and one that was skipped.
@@ -101,7 +105,7 @@ Report hostile_report() {
       report_of({result_of(1, Outcome::fail, hostile), result_of(2, Outcome::skip, hostile),
                  result_of(3, Outcome::pass, hostile)});
   report.target = "http://127.0.0.1:9000/" + hostile;
-  report.profile = report.version = report.started_at = report.key_mark = hostile;
+  report.config = report.profile = report.version = report.started_at = report.key_mark = hostile;
   report.cases[0].calls = {
       {.what = hostile, .request = hostile, .answer = hostile, .failure = hostile},
       {.what = hostile,
@@ -164,42 +168,28 @@ json::Value parsed(const std::string& text) {
   return value.value_or(json::Value{});
 }
 
-TEST(CheckEscape, shows_what_cannot_be_seen) {
-  EXPECT_EQ(printable("a\x1b[2J\x7F\0b"s), "a\\x1b[2J\\x7f\\x00b");
-  EXPECT_EQ(printable("\xFF\xC3(\xC3\xA9"), "\\xff\\xc3(\xC3\xA9");
-  EXPECT_EQ(printable("\xC2\x9B \xE2\x80\xAE \xEF\xBB\xBF"), "\\u{9b} \\u{202e} \\u{feff}");
-  EXPECT_EQ(printable(" a\r\n\tb  c\n"), "a b c");
-  EXPECT_EQ(printable("a\r\nb\rc\td\n", LineEnds::plain), "a\nb\\x0dc\td\n");
-  EXPECT_EQ(printable("a\r\nb\rc\td\n", LineEnds::kept), "a\r\nb\rc\td\n");
-}
-
-TEST(CheckEscape, markup_begins_none) {
-  EXPECT_EQ(markup("<a b=\"c\" d='e'>&"), "&lt;a b=&quot;c&quot; d=&#39;e&#39;&gt;&amp;");
-  EXPECT_EQ(marked_markup("<\x1b>\\x1b"), "&lt;<i>\\x1b</i>&gt;\\x1b");
-}
-
-TEST(CheckEscape, a_uri_has_only_what_it_may_have) {
-  EXPECT_EQ(uri_text("http://a:1/b?c=%20#d"), "http://a:1/b?c=%20#d");
-  EXPECT_EQ(uri_text("http://[::1]:1/[%2G%2f##"), "http://[::1]:1/%5b%252G%2f#%23");
-  EXPECT_EQ(uri_text("/<\x1b\xFF {"), "/%3c%1b%ff%20%7b");
-}
-
-TEST(CheckEscape, a_beginning_cuts_no_character) {
-  EXPECT_EQ(beginning_of("ab\xC3\xA9", 3), "ab");
-  EXPECT_EQ(beginning_of("ab\xC3\xA9", 4), "ab\xC3\xA9");
-  EXPECT_EQ(beginning_of("\xF0\x9F\x98\x80", 3), "");
-  EXPECT_EQ(excerpt_of("abcdef", 4), "abcd\n[2 more bytes]");
-  EXPECT_EQ(excerpt_of("abcdef", 6), "abcdef");
-}
-
 TEST(CheckReport, the_verdict_is_one_sentence_with_the_numbers) {
   EXPECT_EQ(verdict_sentence(all_severities_fail()),
             "http://127.0.0.1:9000 fails the profile ietf: 4 findings (1 money, 1 correctness, "
-            "1 interoperability, 1 courtesy), 0 cases passed, 1 was skipped.");
+            "1 interoperability, 1 courtesy) in the 4 of 42 cases that were judged.");
   EXPECT_EQ(verdict_sentence(all_pass()),
-            "http://127.0.0.1:9000 passes the profile ietf: 2 cases passed, 1 was skipped.");
+            "http://127.0.0.1:9000 passes the 2 of 42 cases that were judged in the profile ietf.");
+  auto all = all_pass();
+  all.cases_known = 3;
+  EXPECT_EQ(verdict_sentence(all),
+            "http://127.0.0.1:9000 passes the 2 of 3 cases that could be judged in the profile "
+            "ietf.");
+  all.cases.pop_back();
+  all.cases_known = 2;
+  EXPECT_EQ(verdict_sentence(all), "http://127.0.0.1:9000 passes all 2 cases in the profile ietf.");
+  all.ended_early = "it was interrupted";
+  EXPECT_TRUE(verdict_sentence(all).ends_with("The run ended early: it was interrupted."));
+  EXPECT_TRUE(terminal_report(all, false, 80).contains("– incomplete: "));
+  EXPECT_TRUE(badge_svg(all).contains("<title>idempotency: incomplete</title>"));
+  EXPECT_EQ(text_at(parsed(json_report(all)), "verdict"), "fail") << "it is no pass";
+  EXPECT_EQ(text_at(parsed(json_report(all)), "ended_early"), "it was interrupted");
   EXPECT_EQ(verdict_sentence(report_of({})),
-            "No case ran against http://127.0.0.1:9000: nothing is known about it.");
+            "No case could be judged against http://127.0.0.1:9000.");
 }
 
 TEST(CheckReport, no_form_lets_hostile_bytes_through) {
@@ -220,7 +210,8 @@ TEST(CheckReport, no_form_lets_hostile_bytes_through) {
 TEST(CheckReport, an_empty_report_has_all_forms_and_claims_nothing) {
   const Report empty;
   for (const auto& [form, text] : all_forms(empty)) EXPECT_FALSE(text.empty()) << form;
-  EXPECT_TRUE(terminal_report(empty, false, 80).starts_with("– not tested: No case ran"));
+  EXPECT_TRUE(
+      terminal_report(empty, false, 80).starts_with("– not tested: No case could be judged"));
   EXPECT_TRUE(badge_svg(empty).contains("<title>idempotency: not tested</title>"));
   EXPECT_FALSE(html_report(empty).contains("✓"));
   parsed(json_report(empty));
@@ -251,6 +242,9 @@ TEST(CheckJson, has_its_members) {
   EXPECT_TRUE(text_at(json, "cases/1/calls/1/answer").ends_with("\r\n\r\n{\"id\":2}"));
   EXPECT_EQ(text_at(json, "cases/1/calls/0/failure"), "");
   EXPECT_EQ(std::get<std::int64_t>(at(json, "cases/1/calls/0/took_ms").is), 41);
+  EXPECT_EQ(text_at(json, "cases/1/reason"), texts[1].reason);
+  EXPECT_EQ(text_at(json, "cases/1/money"), "The customer pays twice.");
+  EXPECT_EQ(text_at(json, "cases/1/mend"), "Reserve the key with a unique index.");
   EXPECT_EQ(at(json, "cases/4").find("calls"), nullptr) << "only of failures";
   EXPECT_EQ(text_at(parsed(json_report(all_pass())), "verdict"), "pass");
 }
@@ -285,7 +279,7 @@ TEST(CheckSarif, has_what_the_format_requires) {
   ASSERT_EQ(size_at(sarif, "runs/0/tool/driver/rules"), 5U) << "of all cases";
   const auto& rule = at(sarif, "runs/0/tool/driver/rules/1");
   EXPECT_EQ(text_at(rule, "id"), "race.two");
-  EXPECT_EQ(text_at(rule, "shortDescription/text"), "Two at once run once");
+  EXPECT_EQ(text_at(rule, "shortDescription/text"), "2 concurrent requests execute once");
   EXPECT_EQ(text_at(rule, "fullDescription/text"), texts[1].reason);
   EXPECT_TRUE(text_at(rule, "help/text").contains("The customer pays twice."));
   EXPECT_EQ(rule.find("helpUri"), nullptr);
@@ -302,8 +296,22 @@ TEST(CheckSarif, has_what_the_format_requires) {
   EXPECT_EQ(text_at(result, "level"), "error");
   EXPECT_TRUE(text_at(result, "message/text").contains("Both were executed."));
   EXPECT_EQ(text_at(result, "locations/0/physicalLocation/artifactLocation/uri"),
-            "http://127.0.0.1:9000");
+            "idem-check.yaml");
+  EXPECT_EQ(text_at(result, "properties/url"), "http://127.0.0.1:9000");
   EXPECT_EQ(text_at(sarif, "runs/0/properties/seed"), "18446744073709551615");
+}
+
+TEST(CheckSarif, a_finding_is_in_a_file_and_never_at_a_url) {
+  auto report = report_of({result_of(1, Outcome::fail)});
+  const auto uri = [&](std::string file) {
+    report.config = std::move(file);
+    return text_at(parsed(sarif_report(report)),
+                   "runs/0/results/0/locations/0/physicalLocation/artifactLocation/uri");
+  };
+  EXPECT_EQ(uri("./ci/check me.yaml"), "ci/check%20me.yaml");
+  EXPECT_EQ(uri("/etc/check.yaml"), "etc/check.yaml");
+  EXPECT_EQ(uri("http://x"), "./http://x");
+  EXPECT_EQ(uri(""), "idem-check.yaml");
 }
 
 TEST(CheckSarif, a_message_has_no_placeholder_and_no_link_of_the_api) {
@@ -336,7 +344,7 @@ TEST(CheckHtml, begins_with_the_verdict_and_goes_on_with_the_costliest) {
 4 findings (1 money, 1 correctness, 1 interoperability, 1 courtesy)
 <h2>Findings</h2>
 id="finding-race-two"
-Both were executed. It failed in 2 of 3 runs.
+Both were executed. Failed in 2 of 3 attempts.
 The customer pays twice.
 Reserve the key with a unique index.
 Draft 07, section 2.6
@@ -350,7 +358,7 @@ id="finding-courtesy-retry-after"
 <a href="#finding-courtesy-retry-after">
 ✗ fail
 – skip
-<h2>To repeat this run</h2>
+<h2>Repeat this run</h2>
 18446744073709551615
 1.2.3
 mark-
@@ -371,12 +379,12 @@ TEST(CheckHtml, shows_a_long_answer_and_many_calls_only_in_part) {
   report.cases[0].calls[0].answer += std::string(page_message_bytes_max, 'a');
   const std::string html = html_report(report);
   EXPECT_EQ(occurrences(html, "<details>"), page_calls_max);
-  EXPECT_TRUE(html.contains("The JSON report has 2 more calls."));
+  EXPECT_TRUE(html.contains("The JSON report has 2 more requests."));
   EXPECT_TRUE(html.contains("[19 more bytes]"));
 }
 
 TEST(CheckBadge, says_it_in_three_words) {
-  EXPECT_TRUE(badge_svg(all_pass()).contains("<title>idempotency: ietf pass</title>"));
+  EXPECT_TRUE(badge_svg(all_pass()).contains("<title>idempotency: ietf: 2/42 pass</title>"));
   EXPECT_TRUE(badge_svg(all_severities_fail()).contains("<title>idempotency: 4 findings</title>"));
   EXPECT_TRUE(badge_svg(report_of({result_of(1, Outcome::fail)})).contains(": 1 finding<"));
   EXPECT_LT(badge_svg(hostile_report()).size(), 2'000U);
@@ -386,8 +394,8 @@ TEST(CheckTerminal, shows_findings_counts_skips_and_the_verdict) {
   auto report = all_severities_fail();
   report.cases.erase(report.cases.begin() + 2, report.cases.begin() + 4);
   EXPECT_EQ(terminal_report(report, false, 60),
-            R"(✗ money Does not hold: Two at once run once (race.two)
-  Seen    Both were executed. It failed in 2 of 3 runs.
+            R"(✗ money Violated: 2 concurrent requests execute once (race.two)
+  Observed  Both were executed. Failed in 2 of 3 attempts.
 
     both, 1 of 2 (at 3 ms, took 41 ms)
       > POST /payments HTTP/1.1
@@ -402,27 +410,29 @@ TEST(CheckTerminal, shows_findings_counts_skips_and_the_verdict) {
       < Location: /2
       < {"id":2}
 
-  Money   The customer pays twice.
-  Mend    Reserve the key with a unique index.
-  Source  Draft 07, section 2.6
+  Impact    The customer pays twice.
+  Fix       Reserve the key with a unique index.
+  Source    Draft 07, section 2.6
 
-✗ courtesy Does not hold: A refusal in flight says when to retry (courtesy.retry_after)
-  Seen    The 409 has no Retry-After. It failed in 2 of 3
-          runs.
+✗ courtesy Violated: A refusal in flight says when to retry (courtesy.retry_after)
+  Observed  The 409 has no Retry-After. Failed in 2 of 3
+            attempts.
 
-  Money   None.
-  Mend    Add Retry-After.
-  Source  RFC 9110, section 10.2.3
+  Impact    None.
+  Fix       Add Retry-After.
+  Source    RFC 9110, section 10.2.3
 
 money              0 pass   1 fail   1 skip
 courtesy           0 pass   1 fail   0 skip
 
-Skipped, so neither passed nor failed: No restart command is
-given (restart.between).
+Skipped:
+  - No restart command is given: restart.between
 
 ✗ fail: http://127.0.0.1:9000 fails the profile ietf: 2
-        findings (1 money, 1 courtesy), 0 cases passed, 1
-        was skipped.
+        findings (1 money, 1 courtesy) in the 2 of 42 cases
+        that were judged.
+Profile ietf, seed 18446744073709551615, key mark mark-, 321
+requests, 1 min 5 s.
 )");
 }
 
@@ -430,9 +440,10 @@ TEST(CheckTerminal, groups_skips_by_their_reason) {
   const auto report = report_of({result_of(2, Outcome::skip, "No counter."),
                                  result_of(3, Outcome::skip, "No restart."),
                                  result_of(1, Outcome::skip, "No counter.")});
-  std::string text = terminal_report(report, false, 200);
-  std::ranges::replace(text, '\n', ' ');
-  EXPECT_TRUE(text.contains("No counter (key.list, race.two). No restart (replay.identical)."));
+  const std::string text = terminal_report(report, false, 200);
+  EXPECT_TRUE(text.contains(
+      "Skipped:\n  - No counter: key.list, race.two\n  - No restart: replay.identical\n"))
+      << text;
 }
 
 TEST(CheckTerminal, has_colours_only_where_asked_and_none_of_the_api) {
@@ -475,7 +486,7 @@ TEST(CheckTerminal, shows_the_first_two_calls_and_the_last_one) {
   report.cases[0].calls.back().answer.clear();
   report.cases[0].calls.back().failure = "timeout";
   const std::string text = terminal_report(report, false, 80);
-  EXPECT_TRUE(text.contains("call 1") && text.contains("    and 3 more calls\n    call 5"));
+  EXPECT_TRUE(text.contains("call 1") && text.contains("    and 3 more requests\n    call 5"));
   EXPECT_FALSE(text.contains("call 2"));
   EXPECT_TRUE(text.contains("      > the same request\n      < no answer: timeout\n"));
 }

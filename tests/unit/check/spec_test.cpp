@@ -89,7 +89,8 @@ TEST(CheckSpec, each_mistake_has_its_place) {
   EXPECT_TRUE(complaint("request: { path: /p, body: '{}' }").contains("has no {{unique}}"));
   EXPECT_TRUE(complaint("request: { path: /p, headers: { A: \"${NONE}\" } }")
                   .contains("the variable NONE is not set"));
-  EXPECT_TRUE(complaint("request: { path: /p, headers: { \"A B\": c } }").contains("no request"));
+  EXPECT_TRUE(
+      complaint("request: { path: /p, headers: { \"A B\": c } }").contains("HTTP does not allow"));
   EXPECT_TRUE(complaint(rest + "effects: { pointer: /c }").contains("either a url or a command"));
   EXPECT_TRUE(complaint(rest + "key: { form: quoted }").contains("bare, string or uuid"));
   EXPECT_TRUE(complaint(rest + "retention: 3").contains("must be a duration"));
@@ -109,8 +110,10 @@ TEST(CheckSpec, what_init_writes_can_be_read) {
   }));
   EXPECT_TRUE(answers.empty());
   std::string text = written(draft);
-  EXPECT_NE(text.find("${CHECK_AUTHORIZATION}"), std::string::npos) << text;
-  text.replace(text.find("CHECK_AUTHORIZATION"), 19, "TOKEN");
+  EXPECT_TRUE(text.contains("Authorization: \"Bearer ${API_TOKEN}\"")) << text;
+  EXPECT_TRUE(text.contains("  # headers: { Authorization:")) << "of the effects: " << text;
+  EXPECT_EQ(variables_of(draft), std::vector<std::string>{"API_TOKEN"});
+  text.replace(text.find("API_TOKEN"), 9, "TOKEN");
   const Read result = read(text);
   EXPECT_EQ(result.complaints, std::vector<std::string>()) << text;
   EXPECT_EQ(result.spec.path, "/it's");
@@ -128,6 +131,47 @@ TEST(CheckSpec, what_init_writes_can_be_read) {
   }
   EXPECT_EQ(read(all).complaints, std::vector<std::string>()) << all;
   EXPECT_TRUE(read(all).spec.slow) << all;
+}
+
+TEST(CheckSpec, init_refuses_an_answer_at_its_question) {
+  DraftSpec draft;
+  std::deque<std::string> answers{"visa",
+                                  "custom",
+                                  "post",
+                                  "POST",
+                                  "",
+                                  "p",
+                                  "/p/{id}",
+                                  "/p",
+                                  "",
+                                  "a=1",
+                                  "amount={{amount}}&o={{unique}}",
+                                  "A B",
+                                  "Key",
+                                  "id",
+                                  "/id",
+                                  "ftp:",
+                                  "",
+                                  "",
+                                  ""};
+  std::vector<std::string> complaints;
+  EXPECT_TRUE(ask_for_spec(draft, [&](const std::string& question, const std::string&) {
+    if (question.contains('\n')) complaints.push_back(question.substr(0, question.find('\n')));
+    std::string answer = answers.front();
+    answers.pop_front();
+    return std::optional(answer);
+  }));
+  EXPECT_EQ(
+      complaints,
+      (std::vector<std::string>{
+          "It must be ietf, stripe, acp, ucp or custom.",
+          "It must be a method in capitals, such as POST.", "It must begin with /.",
+          "It must begin with /.", "Write a value in place of {id}.", "It must contain {{unique}}.",
+          "It must contain {{unique}}.", "It must be the name of a header field.",
+          "It must be a JSON pointer, such as /id.", "It must be a URL with http or https."}));
+  const Read result = read(written(draft));
+  EXPECT_EQ(result.complaints, std::vector<std::string>());
+  EXPECT_EQ(result.spec.headers, (Fields{{"Content-Type", "application/x-www-form-urlencoded"}}));
 }
 
 TEST(CheckSpec, the_input_may_end_between_two_questions) {
@@ -174,6 +218,12 @@ components:
   EXPECT_EQ(draft->credential_headers, std::vector<std::string>{"Authorization"});
   EXPECT_EQ(draft->body, R"({"amount": {{amount}}, "currency": "EUR", "note": "{{unique}}", )"
                          R"("due": "2030-01-31", "lines": [{"count": 1}]})");
+  EXPECT_TRUE(spec_of_openapi("swagger: '2.0'", {}).error().contains("Swagger 2.0"));
+  EXPECT_TRUE(spec_of_openapi("paths: { '/a/{id}': { post: {} } }", {})
+                  .error()
+                  .starts_with("POST /a/{id} has the parameter {id}"));
+  EXPECT_TRUE(
+      spec_of_openapi("paths: { /a: { post: {} } }", {}).error().contains("has no JSON body"));
   EXPECT_EQ(spec_of_openapi("openapi: 3.0.3", {}).error(),
             "the document has no POST, PUT or PATCH");
   EXPECT_TRUE(spec_of_openapi("a: [", {}).error().starts_with("the document"));
