@@ -31,6 +31,7 @@ async function start({ name, profile, retention_ms: retention }) {
   const [line] = await once(readline.createInterface({ input: child.stdout }), "line");
   const port = Number(/:(\d+)$/.exec(line)[1]);
   const end = async () => {
+    if (child.exitCode !== null) return; // the server ended, and its supervisor with it
     child.kill("SIGTERM");
     await once(child, "exit");
   };
