@@ -26,6 +26,11 @@ void start_curl() {
   (void)once;
 }
 
+/// One that no command inherits.
+curl_socket_t open_socket(void*, curlsocktype, curl_sockaddr* address) {
+  return ::socket(address->family, address->socktype | SOCK_CLOEXEC, address->protocol);
+}
+
 Curl new_curl(const std::string& url, Millis timeout, bool insecure, char* error) {
   start_curl();
   Curl curl(curl_easy_init());
@@ -36,6 +41,9 @@ Curl new_curl(const std::string& url, Millis timeout, bool insecure, char* error
   curl_easy_setopt(curl.get(), CURLOPT_PROTOCOLS_STR, "http,https");
   curl_easy_setopt(curl.get(), CURLOPT_CONNECTTIMEOUT_MS, static_cast<long>(timeout.count()));
   curl_easy_setopt(curl.get(), CURLOPT_HTTP_VERSION, static_cast<long>(CURL_HTTP_VERSION_1_1));
+  // A proxy of the environment would see all requests, and answer in place of the API.
+  curl_easy_setopt(curl.get(), CURLOPT_PROXY, "");
+  curl_easy_setopt(curl.get(), CURLOPT_OPENSOCKETFUNCTION, &open_socket);
   if (insecure) {
     curl_easy_setopt(curl.get(), CURLOPT_SSL_VERIFYPEER, 0L);
     curl_easy_setopt(curl.get(), CURLOPT_SSL_VERIFYHOST, 0L);
@@ -176,20 +184,22 @@ std::expected<void, std::string> Connection::send(std::string_view bytes, Millis
 std::expected<Answer, std::string> Connection::read(Millis timeout, std::string& seen) {
   const auto until = Clock::now() + timeout;
   AnswerReader reader;
-  for (;;) {
+  // Also an answer that keeps coming must end in time.
+  while (Clock::now() < until) {
     char buffer[16 * 1024];
     std::size_t got = 0;
     const auto result = curl_easy_recv(handle_->curl.get(), buffer, sizeof buffer, &got);
     if (result == CURLE_AGAIN) {
-      if (handle_->wait(POLLIN, until)) continue;
-      seen = reader.bytes();
-      return std::unexpected("no answer within " + std::to_string(timeout.count()) + " ms");
+      handle_->wait(POLLIN, until);
+      continue;
     }
     const bool is_whole = result == CURLE_OK && got > 0 ? reader.add({buffer, got}) : reader.end();
-    seen = reader.bytes();
+    if (is_whole || !reader.failure().empty()) seen = reader.bytes();
     if (is_whole) return reader.take();
     if (!reader.failure().empty()) return std::unexpected(reader.failure());
   }
+  seen = reader.bytes();
+  return std::unexpected("no whole answer within " + std::to_string(timeout.count()) + " ms");
 }
 
 bool Connection::wait_for_byte(Millis timeout) {

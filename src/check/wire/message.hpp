@@ -32,6 +32,7 @@ struct Answer {
   Fields fields;     ///< In order, with the names as they were sent.
   std::string body;  ///< Without its framing.
   std::string bytes;
+  std::string excerpt;        ///< Of the body, masked, for sentences; empty: of `body` itself.
   std::size_t body_from = 0;  ///< Where the body begins in `bytes`.
   /// Content-Length, where one was sent; differs from the body's size where the framing is wrong.
   std::optional<std::size_t> length;
@@ -39,7 +40,8 @@ struct Answer {
   /// The first of this name, case-insensitively; nullptr: there is none.
   const std::string* find(std::string_view name) const;
   std::vector<std::string> all(std::string_view name) const;
-  bool is_success() const noexcept { return status >= 200 && status < 300; }
+  /// Also of a 303 that says where the result is (RFC 9110, 15.4.4).
+  bool is_success() const;
   /// As a reader sees it: the head as it came, and the body without its chunks.
   std::string decoded() const { return bytes.substr(0, body_from) + body; }
   bool is_refusal() const noexcept { return status >= 400 && status < 500; }
@@ -69,6 +71,9 @@ class AnswerReader {
   bool has_no_body_;
   bool has_head_ = false;
   bool is_chunked_ = false;
+  std::size_t searched_ = 0;    ///< No head ends before it.
+  std::size_t chunk_from_ = 0;  ///< Where the next chunk begins; 0: the first one.
+  std::string chunks_;
   std::string failure_;
   Answer answer_;
 };
