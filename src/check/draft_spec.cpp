@@ -34,6 +34,10 @@ std::string lower(std::string text) {
   return text;
 }
 
+bool is_control(char c) {
+  return static_cast<unsigned char>(c) < 0x20 || static_cast<unsigned char>(c) == 0x7F;
+}
+
 std::string json_text(std::string_view text) {
   std::string out = "\"";
   for (const char c : text) {
@@ -301,6 +305,23 @@ std::string no_url(const std::string& text) {
   return "It must be a URL with http or https.";
 }
 
+/// The document may be from elsewhere. What it names goes into a file that names commands and
+/// variables.
+std::expected<void, std::string> refuse_strange_texts(const DraftSpec& draft) {
+  std::vector<std::string> all{draft.path, draft.body, draft.resource, draft.key_header};
+  all.insert(all.end(), draft.credential_headers.begin(), draft.credential_headers.end());
+  for (const std::string& text : all) {
+    if (std::ranges::any_of(text, is_control)) {
+      return std::unexpected(
+          "a name of the document has a line break or another control character");
+    }
+    if (text.contains("${")) {
+      return std::unexpected("the document has ${, which the file would replace by a variable");
+    }
+  }
+  return {};
+}
+
 }  // namespace
 
 bool ask_for_spec(
@@ -396,6 +417,9 @@ std::expected<DraftSpec, std::string> spec_of_openapi(std::string_view document,
   draft.body = Example(*root).of(schema);
   draft.resource = resource_of(*root, chosen.node);
   read_credentials(*root, draft);
+  if (auto harmless = refuse_strange_texts(draft); !harmless) {
+    return std::unexpected(harmless.error());
+  }
   return draft;
 }
 
@@ -406,20 +430,22 @@ std::vector<std::string> variables_of(const DraftSpec& draft) {
 }
 
 std::string written(const DraftSpec& draft) {
+  // Every value: none may end its line, or be more than a text.
   const auto quoted = [](const std::string& text) {
     std::string out = "'";
-    for (const char c : text) out += c == '\'' ? "''" : std::string(1, c);
+    for (const char c : text) out += c == '\'' ? "''" : is_control(c) ? " " : std::string(1, c);
     return out + "'";
   };
   std::string text = "# The request that `idem check` sends, and what it knows of the API.\n";
-  text += "profile: " + draft.profile + "\n";
-  text += "request:\n  method: " + draft.method + "\n  path: " + quoted(draft.path) + "\n";
+  text += "profile: " + quoted(draft.profile) + "\n";
+  text += "request:\n  method: " + quoted(draft.method) + "\n  path: " + quoted(draft.path) + "\n";
   std::string headers;
   const bool is_form = draft.body.contains('=') && draft.body.find_first_of("{[") != 0;
   if (is_form) headers += "    Content-Type: application/x-www-form-urlencoded\n";
-  if (!draft.tenant_header.empty()) headers += "    " + draft.tenant_header + ": check\n";
+  if (!draft.tenant_header.empty()) headers += "    " + quoted(draft.tenant_header) + ": check\n";
   for (const std::string& name : draft.credential_headers) {
-    headers += "    " + name + ": \"" + value_for(draft, name) + "\"  # from the environment\n";
+    headers += "    " + quoted(name) + ": " + quoted(value_for(draft, name)) +
+               "  # from the environment\n";
   }
   if (!headers.empty()) text += "  headers:\n" + headers;
   if (!draft.body.empty()) {
@@ -427,11 +453,12 @@ std::string written(const DraftSpec& draft) {
         "  # {{amount}} is a number and {{unique}} a text that differ from request to request.\n";
     text += "  body: " + quoted(draft.body) + "\n";
   }
-  text += "key: { header: " + draft.key_header + " }\n";
+  text += "key: { header: " + quoted(draft.key_header) + " }\n";
   const auto line = [&](bool is_known, const std::string& setting, const std::string& why) {
     text += "# " + why + "\n" + (is_known ? "" : "# ") + setting + "\n";
   };
-  line(!draft.resource.empty(), "resource: " + (draft.resource.empty() ? "/id" : draft.resource),
+  line(!draft.resource.empty(),
+       "resource: " + quoted(draft.resource.empty() ? "/id" : draft.resource),
        "The created id in the answer.");
   const std::string pointer = draft.effects_pointer.empty()
                                   ? std::string()
@@ -443,7 +470,8 @@ std::string written(const DraftSpec& draft) {
                  "  # headers: { Authorization: \"Bearer ${API_TOKEN}\" }",
        "The total number of executions: the most reliable evidence.");
   line(!draft.tenant_header.empty(),
-       "tenant: { header: " + (draft.tenant_header.empty() ? "X-Tenant-Id" : draft.tenant_header) +
+       "tenant: { header: " +
+           quoted(draft.tenant_header.empty() ? "X-Tenant-Id" : draft.tenant_header) +
            ", other: check-2 }",
        "Another tenant, which may use the same keys.");
   line(false, "slow: { headers: { X-Delay-Ms: \"1500\" } }",

@@ -3,6 +3,7 @@
 #include "config/yaml.hpp"
 
 #include <algorithm>
+#include <cctype>
 #include <charconv>
 #include <functional>
 
@@ -17,6 +18,25 @@ using std::chrono::milliseconds;
 constexpr std::int64_t amount_max = 1'000'000'000'000;
 
 using Environment = std::function<std::optional<std::string>(const std::string&)>;
+
+// An API that answers later is asked in vain by its clients, too; a run has hundreds of requests.
+constexpr milliseconds timeout_max{600'000};
+
+/// RFC 9110, 5.6.2.
+bool is_field_name(std::string_view name) {
+  return !name.empty() && std::ranges::all_of(name, [](unsigned char c) {
+    return std::isalnum(c) || std::string_view("!#$%&'*+-.^_`|~").contains(static_cast<char>(c));
+  });
+}
+
+/// Whether a request's first line may have it: its end would begin another one.
+bool has_space_or_control(std::string_view text) {
+  return std::ranges::any_of(text, [](unsigned char c) { return c <= 0x20 || c == 0x7F; });
+}
+
+bool is_method(std::string_view text) {
+  return !text.empty() && std::ranges::all_of(text, [](char c) { return c >= 'A' && c <= 'Z'; });
+}
 
 std::string listed(std::initializer_list<std::string_view> names) {
   std::string text;
@@ -80,8 +100,7 @@ class Reader {
     for (std::size_t i = 0; i < node->keys.size(); ++i) {
       all.emplace_back(node->keys[i].text, text(node->items[i], of + ".headers"));
       const auto& [name, value] = all.back();
-      if (name.find_first_of(" :\r\n") != std::string::npos || name.empty() ||
-          value.find_first_of("\r\n") != std::string::npos) {
+      if (!is_field_name(name) || value.find_first_of("\r\n") != std::string::npos) {
         complain(node->keys[i], of + ".headers: has a name or a value that HTTP does not allow");
       }
     }
@@ -100,6 +119,13 @@ class Reader {
     if (!read) complain(node, name + ": must be a duration: 500ms, 10s, 5m or 24h");
     return read;
   }
+  std::optional<milliseconds> duration(const Node& node, const std::string& name,
+                                       milliseconds most) {
+    const auto read = duration(node, name);
+    if (!read || *read <= most) return read;
+    complain(node, name + ": must be at most " + std::to_string(most.count() / 60'000) + "m");
+    return std::nullopt;
+  }
 
   std::vector<int> statuses(const Node& node, const std::string& name) {
     std::vector<int> all;
@@ -107,10 +133,10 @@ class Reader {
         node.kind == Node::Kind::list ? node.items : std::vector<Node>{node};
     for (const Node& item : items) {
       int status = 0;
-      const auto parsed =
-          std::from_chars(item.text.data(), item.text.data() + item.text.size(), status);
-      if (item.kind != Node::Kind::scalar || parsed.ec != std::errc{} || status < 400 ||
-          status > 499) {
+      const char* const end = item.text.data() + item.text.size();
+      const auto parsed = std::from_chars(item.text.data(), end, status);
+      if (item.kind != Node::Kind::scalar || parsed.ec != std::errc{} || parsed.ptr != end ||
+          status < 400 || status > 499) {
         complain(item, name + ": must be a status from 400 to 499, or a list of them");
         continue;
       }
@@ -182,15 +208,12 @@ void read_request(Reader& reader, const Node& root, Spec& spec) {
     });
     if (!has_type) spec.headers.emplace_back("Content-Type", "application/json");
   }
-  const bool is_method = !spec.method.empty() && std::ranges::all_of(spec.method, [](char c) {
-    return c >= 'A' && c <= 'Z';
-  });
-  if (!is_method)
+  if (!is_method(spec.method))
     reader.complain(*node, "request.method: must be a method in capitals, such as POST");
   if (!spec.path.empty() && !spec.path.starts_with('/')) {
     reader.complain(*node, "request.path: must begin with /");
   }
-  if (spec.path.find_first_of(" \r\n") != std::string::npos) {
+  if (has_space_or_control(spec.path)) {
     reader.complain(*node, "request.path: contains a space or a line break");
   }
   if (!spec.body.empty() && !spec.body.contains("{{unique}}")) {
@@ -203,13 +226,16 @@ void read_request(Reader& reader, const Node& root, Spec& spec) {
 void read_effects(Reader& reader, const Node& root, Spec& spec) {
   const Node* const node = Reader::find(root, "effects");
   if (node == nullptr) return;
-  if (!reader.is_map(*node, "effects", {"url", "command", "pointer", "headers"})) return;
+  if (!reader.is_map(*node, "effects", {"url", "command", "pointer", "headers", "settle"})) return;
   Spec::Effects effects;
   effects.url = reader.optional_text(*node, "effects", "url").value_or("");
   effects.command = reader.optional_text(*node, "effects", "command").value_or("");
   effects.headers = reader.fields(*node, "effects");
   if (const Node* const pointer = Reader::find(*node, "pointer")) {
     effects.pointer = reader.pointer(*pointer, "effects.pointer");
+  }
+  if (const Node* const settle = Reader::find(*node, "settle")) {
+    effects.settle = reader.duration(*settle, "effects.settle", timeout_max);
   }
   if (effects.url.empty() == effects.command.empty()) {
     reader.complain(*node, "effects: needs either a url or a command");
@@ -221,6 +247,9 @@ void read_key(Reader& reader, const Node& root, Spec& spec) {
   const Node* const node = Reader::find(root, "key");
   if (node == nullptr || !reader.is_map(*node, "key", {"header", "form"})) return;
   spec.key_header = reader.optional_text(*node, "key", "header").value_or(spec.key_header);
+  if (!is_field_name(spec.key_header)) {
+    reader.complain(*Reader::find(*node, "header"), "key.header: must be the name of a field");
+  }
   const auto form = reader.optional_text(*node, "key", "form");
   if (!form) return;
   if (*form == "bare") {
@@ -270,10 +299,42 @@ void read_expectations(Reader& reader, const Node& root, Profile& profile) {
   }
 }
 
-void read_surroundings(Reader& reader, const Node& root, Spec& spec) {
-  if (const Node* const node = Reader::find(root, "resource")) {
+/// A JSON pointer, or the name of a field: Location, or with a hyphen, as those of no member are.
+void read_resource(Reader& reader, const Node& root, Spec& spec) {
+  const Node* const node = Reader::find(root, "resource");
+  if (node == nullptr) return;
+  const std::string& name = node->text;
+  const bool is_header = is_field_name(name) && (name.contains('-') || name == "Location");
+  if (is_header) {
+    spec.resource_header = name;
+  } else {
     spec.resource = reader.pointer(*node, "resource");
   }
+}
+
+void read_other(Reader& reader, const Node& root, Spec& spec) {
+  const Node* const node = Reader::find(root, "other");
+  if (node == nullptr || !reader.is_map(*node, "other", {"path", "method", "query"})) return;
+  spec.other_path = reader.optional_text(*node, "other", "path");
+  spec.other_method = reader.optional_text(*node, "other", "method");
+  spec.other_query = reader.optional_text(*node, "other", "query");
+  if (spec.other_path && !spec.other_path->starts_with('/')) {
+    reader.complain(*Reader::find(*node, "path"), "other.path: must begin with /");
+  }
+  if (spec.other_path && has_space_or_control(*spec.other_path)) {
+    reader.complain(*Reader::find(*node, "path"), "other.path: contains a space or a line break");
+  }
+  if (spec.other_query && has_space_or_control(*spec.other_query)) {
+    reader.complain(*Reader::find(*node, "query"), "other.query: contains a space or a line break");
+  }
+  if (spec.other_method && !is_method(*spec.other_method)) {
+    reader.complain(*Reader::find(*node, "method"),
+                    "other.method: must be a method in capitals, such as PUT");
+  }
+}
+
+void read_surroundings(Reader& reader, const Node& root, Spec& spec) {
+  read_resource(reader, root, spec);
   if (const Node* const node = Reader::find(root, "tenant");
       node != nullptr && reader.is_map(*node, "tenant", {"header", "other"})) {
     spec.tenant = {reader.optional_text(*node, "tenant", "header").value_or(""),
@@ -282,12 +343,7 @@ void read_surroundings(Reader& reader, const Node& root, Spec& spec) {
       reader.complain(*node, "tenant: needs header and other");
     }
   }
-  if (const Node* const node = Reader::find(root, "other");
-      node != nullptr && reader.is_map(*node, "other", {"path", "method", "query"})) {
-    spec.other_path = reader.optional_text(*node, "other", "path");
-    spec.other_method = reader.optional_text(*node, "other", "method");
-    spec.other_query = reader.optional_text(*node, "other", "query");
-  }
+  read_other(reader, root, spec);
   if (const Node* const node = Reader::find(root, "restart")) {
     spec.restart = reader.text(*node, "restart");
   }
@@ -298,7 +354,7 @@ void read_surroundings(Reader& reader, const Node& root, Spec& spec) {
     spec.retention = reader.duration(*node, "retention");
   }
   if (const Node* const node = Reader::find(root, "timeout")) {
-    spec.timeout = reader.duration(*node, "timeout").value_or(spec.timeout);
+    spec.timeout = reader.duration(*node, "timeout", timeout_max).value_or(spec.timeout);
   }
   if (const Node* const node = Reader::find(root, "amount")) {
     const std::string text = reader.text(*node, "amount");

@@ -38,12 +38,15 @@ struct Spec {
   std::string body;  ///< With {{amount}} and {{unique}}.
 
   std::optional<JsonPointer> resource;  ///< Points to the created id in the answer.
+  std::string resource_header;          ///< The field that has it instead; empty: none.
   /// The source of the total number of executions.
   struct Effects {
     std::string url;      ///< Answers JSON. Empty: `command` prints it.
     std::string command;  ///< Prints the number, or JSON.
     std::optional<JsonPointer> pointer;
     Fields headers;
+    /// For how long the number must stand still before it counts; none: as the run finds out.
+    std::optional<std::chrono::milliseconds> settle;
   };
   std::optional<Effects> effects;
 

@@ -98,6 +98,47 @@ TEST(CheckSpec, each_mistake_has_its_place) {
   EXPECT_TRUE(complaint(rest + "tenant: { header: A }").contains("needs header and other"));
 }
 
+TEST(CheckSpec, what_http_or_a_run_does_not_allow_is_refused_at_its_place) {
+  const std::string rest(request);
+  EXPECT_TRUE(complaint(rest + "expect: { misuse: 422x }").starts_with("c.yaml:2:"));
+  EXPECT_TRUE(complaint(rest + "key: { header: \"X Y:\" }").starts_with("c.yaml:2:"));
+  EXPECT_TRUE(complaint(rest + "timeout: 1000h").starts_with("c.yaml:2:"));
+  EXPECT_TRUE(complaint(rest + "other: { path: q }").contains("must begin with /"));
+  EXPECT_TRUE(complaint(rest + "other: { path: /q r }").contains("a space"));
+  EXPECT_TRUE(complaint(rest + "other: { query: a b }").contains("a space"));
+  EXPECT_TRUE(complaint(rest + "other: { method: put }").contains("in capitals"));
+  EXPECT_TRUE(complaint(rest + "effects: { command: a, settle: 20m }").contains("at most 10m"));
+}
+
+TEST(CheckSpec, an_id_may_be_in_a_field_and_a_number_late) {
+  const std::string rest(request);
+  EXPECT_EQ(read(rest + "resource: Location").spec.resource_header, "Location");
+  EXPECT_EQ(read(rest + "resource: X-Payment-Id").spec.resource_header, "X-Payment-Id");
+  EXPECT_EQ(read(rest + "effects: { command: a, settle: 3s }").spec.effects->settle,
+            std::chrono::seconds(3));
+}
+
+TEST(CheckSpec, a_document_from_elsewhere_writes_no_settings) {
+  const auto of = [](const std::string& name) {
+    return spec_of_openapi(R"({"openapi":"3.0.0","paths":{"/p":{"post":{
+      "parameters":[{"name":"Idempotency-Key","in":"header"}],
+      "requestBody":{"content":{"application/json":{"schema":{"type":"object","properties":{
+        "order":{"type":"string"}}}}}},
+      "responses":{"201":{"content":{"application/json":{"schema":{"properties":{
+        ")" + name + R"(":{"type":"string"}}}}}}}}}}})",
+                           {});
+  };
+  ASSERT_TRUE(of("my_id"));
+  EXPECT_FALSE(of(R"(id\nrestart: \"touch x\"\n#_id)"));
+  EXPECT_FALSE(of("${HOME}_id"));
+  const auto quoted = of("a: b #_id");
+  ASSERT_TRUE(quoted);
+  const Read result = read(written(*quoted));
+  EXPECT_EQ(result.complaints, std::vector<std::string>());
+  EXPECT_EQ(result.spec.restart, "");
+  EXPECT_TRUE(result.spec.resource);
+}
+
 TEST(CheckSpec, what_init_writes_can_be_read) {
   DraftSpec draft;
   std::deque<std::string> answers{
