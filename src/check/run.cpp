@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <optional>
+#include <system_error>
 
 namespace idem::check {
 namespace {
@@ -20,15 +21,27 @@ bool is_chosen(std::string_view id, const std::string& one) {
   return id == one || (id.starts_with(one) && id.substr(one.size()).starts_with('.'));
 }
 
+/// What keeps a case from judging, ends it.
+CaseEnd end_of(const Case& one, CaseRun& run) {
+  try {
+    return one.run(run);
+  } catch (const RateLimited& limited) {
+    return CaseRun::skip(limited.why);
+  } catch (const std::system_error& error) {
+    return CaseRun::skip("This machine starts no more threads: " + std::string(error.what()) + ".");
+  }
+}
+
 CaseResult run_once(Api& api, const Case& one) {
   CaseRun run(api);
-  CaseEnd end = one.run(run);
+  CaseEnd end = end_of(one, run);
   CaseResult result{.text = &one.text,
                     .outcome = end.outcome,
                     .detail = std::move(end.detail),
                     .calls = run.calls(),
                     .times = 1,
-                    .failures = 0};
+                    .failures = 0,
+                    .is_certain = end.is_certain};
   std::ranges::stable_sort(result.calls, {}, &Call::began);
   // Silence is no sign of a right API.
   if (result.outcome == Outcome::pass && !run.is_answered() && !api.is_dry()) {
@@ -40,7 +53,7 @@ CaseResult run_once(Api& api, const Case& one) {
   if (result.outcome != Outcome::fail && result.calls.size() > calls_of_pass_max) {
     result.calls.resize(calls_of_pass_max);
   }
-  result.detail = api.masked(std::move(result.detail));
+  result.detail = api.secrets().masked(std::move(result.detail));
   return result;
 }
 
@@ -89,7 +102,7 @@ Ran run_case(Api& api, const Case& one, std::chrono::milliseconds silence_max) {
     again->failures = std::max(result.failures, 1);
     return {.result = std::move(*again), .is_api_there = false};
   }
-  if (result.failures >= 2) return ran;
+  if (result.failures >= 2 || result.is_certain) return ran;
   // A fault that does not come again cannot be worked on; it should not be overlooked either.
   result.outcome = ran.ended.empty() ? last : Outcome::skip;
   result.detail = "Failed in 1 of " + std::to_string(result.times) +
@@ -143,7 +156,9 @@ std::string run_in_order(Api& api, const RunSettings& settings,
 std::expected<std::string, std::string> prepare(Api& api) {
   try {
     if (!api.is_dry()) {
-      if (auto there = api.connect(); !there) return std::unexpected(there.error());
+      if (auto there = api.connect(); !there) {
+        return std::unexpected(api.secrets().in_sentence(there.error()));
+      }
       if (auto effects = api.effects(); !effects) return std::unexpected(effects.error());
     }
     if (auto usable = api.calibrate(); !usable) return std::unexpected(usable.error());
@@ -167,7 +182,7 @@ std::expected<void, std::string> are_known(const std::vector<std::string>& only)
 std::expected<Report, std::string> run_cases(Api& api, const RunSettings& settings) {
   const auto began = Clock::now();
   Report report{
-      .target = api.origin().text() + api.spec().path,
+      .target = api.secrets().masked(api.origin().text() + std::string(path_of(api.spec().path))),
       .config = {},
       .profile = api.spec().profile.name,
       .seed = settings.seed,
@@ -175,7 +190,7 @@ std::expected<Report, std::string> run_cases(Api& api, const RunSettings& settin
       .started_at = to_rfc3339(std::chrono::floor<Millis>(std::chrono::system_clock::now())),
       .took = {},
       .requests = 0,
-      .key_mark = api.key_mark(),
+      .key_mark = {},
       .cases = {},
       .cases_known = all_cases().size(),
       .ended_early = {}};
@@ -190,6 +205,7 @@ std::expected<Report, std::string> run_cases(Api& api, const RunSettings& settin
     report.cases.push_back(results[i] ? std::move(*results[i]) : not_run(all_cases()[i], why));
   }
   report.requests = api.requests();
+  report.key_mark = api.key_mark();
   report.took = std::chrono::duration_cast<std::chrono::milliseconds>(Clock::now() - began);
   return report;
 }

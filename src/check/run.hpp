@@ -20,7 +20,8 @@ struct RunSettings {
 std::expected<void, std::string> are_known(const std::vector<std::string>& only);
 
 /// Runs the cases one after the other. A case that fails runs again, three times at most: what
-/// fails a second time is a finding, and what does not is reported as not confirmed. After each
+/// fails a second time is a finding, and so is an execution too many that exact `effects` have
+/// counted; what else does not fail again is reported as not confirmed. After each
 /// case the API must accept connections: a case after which it does not is a finding, and ends the
 /// run. A run that ends early reports its other cases as skipped. The error says why there is no
 /// report: the API does not answer, or refuses the request of the file.

@@ -51,6 +51,7 @@ struct CaseResult {
   std::vector<Call> calls;  ///< Those that show it; of a pass the first few.
   int times = 0;            ///< How often the case ran.
   int failures = 0;         ///< In how many of them it failed.
+  bool is_certain = false;  ///< Its one failure is a finding: `effects` have counted it.
 };
 
 struct Report {

@@ -4,6 +4,8 @@
 
 #include <idem/version.hpp>
 
+#include <exception>
+
 /// `idem-check`: `idem check` as a program of its own, for users without Idem.
 int main(int argc, char** argv) {
   CLI::App app{"Tests whether an HTTP API handles idempotency keys correctly.", "idem-check"};
@@ -16,5 +18,9 @@ int main(int argc, char** argv) {
     const std::string why = error.what();
     return idem::cli::say_error_of("idem-check", why + "; see --help", idem::cli::usage);
   }
-  return check.run();
+  try {
+    return check.run();
+  } catch (const std::exception& error) {
+    return idem::cli::say_error_of("idem-check", error.what(), idem::cli::failed);
+  }
 }

@@ -33,6 +33,8 @@ inline constexpr const char* not_slow =
     "The first request ended within 250 ms: `slow` does not make it slow.";
 inline constexpr const char* uuid_keys = "The keys of this API are UUIDs.";
 inline constexpr const char* no_amount = "`request.body` has no {{amount}}.";
+inline constexpr const char* no_difference =
+    "The answers to two operations do not differ by an id, so that one cannot be recognised.";
 bool is_over(std::future<CaseRun::Sent>& running);
 
 /// An operation whose client left may still run when retries are answered already. Its effect
@@ -41,6 +43,10 @@ void wait_for_left_operation(CaseRun& run);
 
 /// "A key" as the label of a request: "a key".
 std::string label_of(std::string what);
+
+/// A race needs contenders: two, or half of many. Skips where fewer got an answer; one that was
+/// refused by a limit of the rate did not take part.
+std::optional<CaseEnd> too_few_met(const std::vector<CaseRun::Sent>& all);
 
 /// Whether this status is one of these; of none, whether it is any 4xx.
 bool is_one_of(int status, const std::vector<int>& wanted);

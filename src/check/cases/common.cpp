@@ -33,7 +33,11 @@ std::optional<CaseEnd> ran_too_often(CaseRun& run, std::int64_t most, const std:
   const std::string times = *executed == 1   ? "once"
                             : *executed == 2 ? "twice"
                                              : std::to_string(*executed) + " times";
-  return CaseRun::fail(story + " executed the operation " + times + ", according to " + by + ".");
+  auto end =
+      CaseRun::fail(story + " executed the operation " + times + ", according to " + by + ".");
+  // That money moved twice needs no second time.
+  end.is_certain = run.counts_exactly();
+  return end;
 }
 
 std::optional<Order> slow_order(CaseRun& run) {
@@ -50,9 +54,21 @@ bool is_over(std::future<CaseRun::Sent>& running) {
 void wait_for_left_operation(CaseRun& run) {
   if (!run.has_effects() || run.api().is_dry()) return;
   const auto until = std::chrono::steady_clock::now() + run.spec().timeout;
-  while (run.executed().value_or(1) < 1 && std::chrono::steady_clock::now() < until) {
+  while (run.executed_so_far().value_or(1) < 1 && std::chrono::steady_clock::now() < until) {
     std::this_thread::sleep_for(CaseRun::Millis(50));
   }
+}
+
+std::optional<CaseEnd> too_few_met(const std::vector<CaseRun::Sent>& all) {
+  const auto met = static_cast<std::size_t>(std::ranges::count_if(
+      all, [](const auto& sent) { return sent.has_value() && sent->status != 429; }));
+  const std::size_t needed = std::max<std::size_t>(2, all.size() / 2);
+  if (met >= needed) return std::nullopt;
+  const auto other = std::ranges::find_if(
+      all, [](const auto& sent) { return !sent.has_value() || sent->status == 429; });
+  return CaseRun::skip("Of " + std::to_string(all.size()) + " concurrent requests, " +
+                       std::to_string(met) + " received an answer, and the case needs " +
+                       std::to_string(needed) + "; another received " + shown(*other) + ".");
 }
 
 std::string label_of(std::string what) {
@@ -77,8 +93,12 @@ std::string statuses(const std::vector<int>& wanted) {
 
 std::optional<CaseEnd> judge_refusal(CaseRun& run, const Answer& first, const CaseRun::Sent& other,
                                      const std::vector<int>& wanted, const std::string& what) {
+  auto often = ran_too_often(run, 1, what);
+  if (often && often->outcome == Outcome::fail) return often;
   if (!other) return CaseRun::skip(what + " received " + shown(other) + ".");
-  if (auto often = ran_too_often(run, 1, what)) return often;
+  if (other->status == 429 && !is_one_of(429, wanted)) {
+    return CaseRun::skip("The API limits the rate: " + shown(other) + ".");
+  }
   if (other->is_success()) {
     const std::string accepted = "The API accepted " + label_of(what) + ": ";
     const bool is_first = is_same_result(run, first, *other);
@@ -93,7 +113,8 @@ std::optional<CaseEnd> judge_refusal(CaseRun& run, const Answer& first, const Ca
     return CaseRun::fail(what + " received " + shown(other) + "; the profile requires " +
                          statuses(wanted) + ".");
   }
-  return std::nullopt;
+  // It was refused; only `effects` know whether it was executed all the same.
+  return run.has_effects() ? often : std::nullopt;
 }
 
 std::span<const Case> all_cases() {

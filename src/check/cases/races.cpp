@@ -22,9 +22,12 @@ constexpr std::string_view mend_race =
 /// without a result is judged by `inflight.retry`.
 std::optional<CaseEnd> judge_answers(const CaseRun& run, const std::vector<CaseRun::Sent>& all,
                                      const Answer& settled, const std::string& story) {
+  // Duplicates that receive no result are no second execution: `ambiguous.success` judges them.
+  if (run.resource_of(settled).empty()) return std::nullopt;
   for (const auto& sent : all) {
     if (!sent || !sent->is_success() || is_same_result(run, *sent, settled)) continue;
-    if (run.spec().resource && run.resource_of(*sent).empty()) continue;
+    // Without an id, different bodies are the business of `replay.identical`.
+    if (run.resource_of(*sent).empty()) continue;
     return CaseRun::fail("Of " + story + ", one received " + shown(sent) +
                          "; a later retry received " + shown(settled) + ".");
   }
@@ -36,12 +39,10 @@ CaseEnd race_of(CaseRun& run, std::size_t callers) {
   const std::vector<Request> requests(callers, request);
   const std::string story = std::to_string(callers) + " concurrent copies of one request";
   const auto all = run.race(requests, "a copy");
-  const bool is_any_there =
-      std::ranges::any_of(all, [](const auto& sent) { return sent.has_value(); });
-  if (!is_any_there)
-    return CaseRun::skip("No request received an answer: " + shown(all.front()) + ".");
+  const auto few = run.api().is_dry() ? std::nullopt : too_few_met(all);
   const auto settled = run.until_settled(request, "a retry afterwards", run.spec().timeout);
   if (auto often = ran_too_often(run, 1, story)) return *often;
+  if (few) return *few;
   if (!settled) return CaseRun::skip("The retry afterwards received " + shown(settled) + ".");
   if (settled->is_success()) {
     if (auto bad = judge_answers(run, all, *settled, story)) return *bad;
@@ -82,14 +83,11 @@ CaseEnd bodies(CaseRun& run) {
   }
   if (requests[0].body == requests[1].body) return CaseRun::skip(no_amount);
   const auto all = run.race(requests, "the same key with its own amount");
-  if (std::ranges::none_of(all, [](const auto& sent) { return sent.has_value(); })) {
-    return CaseRun::skip("No request received an answer: " + shown(all.front()) + ".");
-  }
-
   if (auto often =
           ran_too_often(run, 1, "10 concurrent requests with one key and different amounts"))
     return *often;
-  return CaseRun::pass();
+  const auto few = run.api().is_dry() ? std::nullopt : too_few_met(all);
+  return few.value_or(CaseRun::pass());
 }
 
 /// Sends another request while the first runs; none: the first had ended before.
@@ -97,7 +95,7 @@ std::optional<CaseRun::Sent> ask_meanwhile(CaseRun& run, std::future<CaseRun::Se
                                            const Request& other, const std::string& what) {
   std::this_thread::sleep_for(Millis(250));
   const bool was_over = is_over(running);
-  auto sent = run.send(other, what);
+  auto sent = run.send_once(other, what);
   if (run.api().is_dry()) return sent;
   if (was_over) return std::nullopt;
   return sent;
@@ -122,9 +120,18 @@ CaseEnd in_flight(CaseRun& run) {
     const auto executed = run.executed();
     if (executed && *executed > 1)
       return CaseRun::skip("The retry executed the operation: see `race.two`.");
+    const bool says_it_runs =
+        answer.status == 202 && run.resource_of(answer).empty() && run.profile().in_flight.empty();
+    if (says_it_runs) return CaseRun::pass("The API says that the first request still runs.");
+    const bool differs_by_body = run.api().difference() != Difference::id &&
+                                 answer.status == first->status && !answer.body.empty();
+    if (differs_by_body) return CaseRun::skip(no_difference);
     return CaseRun::fail("A retry received " + shown(*meanwhile) +
                          " while the first request ran, and the first request received " +
                          shown(first) + ".");
+  }
+  if (answer.status == 429 && !is_one_of(429, run.profile().in_flight)) {
+    return CaseRun::skip("The API limits the rate: " + shown(*meanwhile) + ".");
   }
   if (answer.status >= 500 && answer.status != 503) {
     return CaseRun::fail("A retry received " + shown(*meanwhile) + " while the first request ran.");
@@ -166,7 +173,7 @@ CaseEnd slow_first(CaseRun& run) {
   std::vector<CaseRun::Sent> all;
   for (const auto until = Clock::now() + Millis(10'000); Clock::now() < until;) {
     std::this_thread::sleep_for(Millis(150));
-    all.push_back(run.send(request, "a retry while it runs"));
+    all.push_back(run.send_once(request, "a retry while it runs"));
     if (is_over(running) || run.api().is_dry()) break;
   }
   const auto first = running.get();

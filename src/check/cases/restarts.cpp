@@ -1,5 +1,7 @@
 #include "check/cases/cases.hpp"
+#include "check/command.hpp"
 
+#include <algorithm>
 #include <array>
 #include <thread>
 
@@ -13,22 +15,34 @@ using Clock = std::chrono::steady_clock;
 // Until an API listens again.
 constexpr Millis start_max{30'000};
 
+// The command itself, not what it starts.
+constexpr Millis command_max{60'000};
+
 constexpr const char* no_command = "`restart` is not set.";
 
 /// Restarts the API; why not.
 std::optional<CaseEnd> restart_api(CaseRun& run) {
   if (run.api().is_dry()) return std::nullopt;
-  if (const auto done = run_command(run.spec().restart); !done)
-    return CaseRun::skip(done.error() + ".");
+  const auto done = run_command(run.spec().restart, command_max, Output::dropped);
+  if (!done) run.api().end_if_interrupted();
+  if (!done) return CaseRun::skip(done.error() + ".");
   return std::nullopt;
+}
+
+/// An answer of what stands before the API, which is not there yet.
+bool is_of_a_proxy(const CaseRun& run, const Answer& answer) {
+  const auto& own = run.profile().in_flight;
+  if (std::ranges::find(own, answer.status) != own.end()) return false;
+  return answer.status == 502 || answer.status == 503 || answer.status == 504;
 }
 
 /// Sends the request until the API listens again; its answer.
 CaseRun::Sent ask_after_restart(CaseRun& run, const Request& request) {
   const auto until = Clock::now() + start_max;
   for (;;) {
-    auto sent = run.send(request, "its retry after the restart");
-    if (sent || Clock::now() >= until) return sent;
+    auto sent = run.send_once(request, "its retry after the restart");
+    const bool is_up = sent && !is_of_a_proxy(run, *sent);
+    if (is_up || run.api().is_dry() || Clock::now() >= until) return sent;
     std::this_thread::sleep_for(Millis(100));
   }
 }
@@ -42,7 +56,8 @@ CaseEnd restart(CaseRun& run) {
   if (auto failed = restart_api(run)) return *failed;
   const auto retry = ask_after_restart(run, first->request);
   if (auto often = ran_too_often(run, 1, "A request and its retry after a restart")) return *often;
-  if (!retry) return CaseRun::skip("After the restart the retry received " + shown(retry) + ".");
+  if (!retry || is_of_a_proxy(run, *retry))
+    return CaseRun::skip("After the restart the retry received " + shown(retry) + ".");
   if (is_same_result(run, *before, *retry)) return CaseRun::pass();
   return CaseRun::fail("Before a restart a retry received " + shown(before) + ", and after it " +
                        shown(retry) + ".");
@@ -59,8 +74,8 @@ bool wait_for(Moment moment, CaseRun& run, std::future<CaseRun::Sent>& running) 
   if (moment == Moment::within_the_operation) {
     return running.wait_for(Millis(250)) != std::future_status::ready;
   }
-  while (running.wait_for(Millis(20)) != std::future_status::ready) {
-    if (run.executed().value_or(0) > 0) return !is_over(running);
+  while (running.wait_for(Millis(50)) != std::future_status::ready) {
+    if (run.executed_so_far().value_or(0) > 0) return !is_over(running);
   }
   return false;
 }
@@ -69,7 +84,8 @@ CaseEnd judge_interrupted(CaseRun& run, const CaseRun::Sent& settled) {
   if (auto often = ran_too_often(run, 1, "A request that a restart interrupted, and its retry,")) {
     return *often;
   }
-  if (!settled)
+  // A failure says nothing about the operation.
+  if (!settled || settled->status >= 500)
     return CaseRun::skip("After the restart the retry received " + shown(settled) + ".");
   if (!settled->is_success()) {
     return CaseRun::pass("The API refuses the retry: " + shown(settled) + ".");

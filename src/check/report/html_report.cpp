@@ -131,10 +131,11 @@ std::string term(std::string_view name, std::string_view text) {
 std::string finding(const CaseResult& result) {
   const CaseText& text = text_of(result);
   std::string out = fmt::format(
-      "<article class=\"finding {0}\" id=\"{1}\">\n<h3>✗ Violated: {2}</h3>\n"
+      "<article class=\"finding {0}\" id=\"{1}\">\n<h3>{4}: {2}</h3>\n"
       "<p class=\"soft\"><span class=\"severity\">{0}</span> · <code>{3}</code></p>\n<dl "
       "class=\"facts\">\n",
-      name_of(text.severity), anchor_of(text), markup(text.title), markup(text.id));
+      name_of(text.severity), anchor_of(text), markup(text.title), markup(text.id),
+      is_unconfirmed(result) ? "? Not confirmed" : "✗ Violated");
   out += term("Observed", result.detail + " " + attempts_sentence(result)) +
          term("Impact", text.money) + term("Reason", text.reason) + term("Fix", text.mend) +
          term("Source", text.source) + "</dl>\n";
@@ -150,16 +151,20 @@ std::string finding(const CaseResult& result) {
 std::string findings(const Report& report) {
   const auto all = findings_of(report);
   std::string out = "<section>\n<h2>Findings</h2>\n";
-  if (all.empty()) return out + "<p>None.</p>\n</section>\n";
-  out += "<p class=\"soft\">The costliest first.</p>\n";
+  out += all.empty() ? "<p>None.</p>\n" : "<p class=\"soft\">The costliest first.</p>\n";
   for (const CaseResult* one : all) out += finding(*one);
+  out += "</section>\n";
+  const auto unconfirmed = unconfirmed_of(report);
+  if (unconfirmed.empty()) return out;
+  out += "<section>\n<h2>Not confirmed</h2>\n";
+  for (const CaseResult* one : unconfirmed) out += finding(*one);
   return out + "</section>\n";
 }
 
 std::string row(const CaseResult& result) {
   const CaseText& text = text_of(result);
   std::string title = markup(text.title);
-  if (result.outcome == Outcome::fail) {
+  if (result.outcome == Outcome::fail || is_unconfirmed(result)) {
     title = fmt::format("<a href=\"#{}\">{}</a>", anchor_of(text), title);
   }
   std::string detail;

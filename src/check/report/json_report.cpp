@@ -32,7 +32,7 @@ void write_case(json::Writer& json, const CaseResult& result) {
   json.member("detail", printable(result.detail));
   json.member("times", result.times);
   json.member("failures", result.failures);
-  if (result.outcome == Outcome::fail) {
+  if (result.outcome == Outcome::fail || is_unconfirmed(result)) {
     json.member("reason", text.reason);
     json.member("money", text.money);
     json.member("mend", text.mend);

@@ -33,9 +33,10 @@ std::string message(std::string_view title, std::string_view bytes) {
 std::string failure_text(const CaseResult& result) {
   const CaseText& text = text_of(result);
   std::string out =
-      fmt::format("Violated: {}\nObserved: {} {}\nImpact: {}\nFix: {}\nSource: {}\n",
-                  markup(text.title), markup(result.detail), attempts_sentence(result),
-                  markup(text.money), markup(text.mend), markup(text.source));
+      fmt::format("{}: {}\nObserved: {} {}\nImpact: {}\nFix: {}\nSource: {}\n",
+                  is_unconfirmed(result) ? "Not confirmed" : "Violated", markup(text.title),
+                  markup(result.detail), attempts_sentence(result), markup(text.money),
+                  markup(text.mend), markup(text.source));
   const std::size_t shown = std::min(result.calls.size(), calls_max);
   for (std::size_t i = 0; i < shown; ++i) {
     const Call& call = result.calls[i];
@@ -54,6 +55,10 @@ std::string test_case(const CaseResult& result) {
   const std::string head =
       fmt::format("    <testcase classname=\"idem.check.{}\" name=\"{}\" time=\"{}\"",
                   name_of(text.severity), markup(text.id), seconds(time_of(result)));
+  std::string output;
+  if (is_unconfirmed(result)) {
+    output = "      <system-out>" + failure_text(result) + "</system-out>\n";
+  }
   switch (result.outcome) {
     case Outcome::pass:
       break;
@@ -63,10 +68,10 @@ std::string test_case(const CaseResult& result) {
           "    </testcase>\n",
           head, name_of(text.severity), markup(result.detail), failure_text(result));
     case Outcome::skip:
-      return fmt::format("{}>\n      <skipped message=\"{}\"/>\n    </testcase>\n", head,
-                         markup(result.detail));
+      return fmt::format("{}>\n      <skipped message=\"{}\"/>\n{}    </testcase>\n", head,
+                         markup(result.detail), output);
   }
-  return head + "/>\n";
+  return output.empty() ? head + "/>\n" : head + ">\n" + output + "    </testcase>\n";
 }
 
 std::string property(std::string_view name, const std::string& value) {

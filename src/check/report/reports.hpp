@@ -20,10 +20,10 @@ inline constexpr std::size_t page_calls_max = 24;
 /// For programs: one object {"target","profile","verdict":"pass|fail","seed","version",
 /// "started_at","took_ms","requests","key_mark","cases_known","cases":[...]} in one line, with
 /// "ended_early" where the run ended before its last case. A case is {"id","severity","title",
-/// "source","result":"pass|fail|skip","detail","times","failures"}, and of one that failed also
-/// "reason", "money", "mend" and "calls":[{"what","request","answer","failure","began_ms",
-/// "took_ms"}]. Messages keep their ends of lines; bytes that are not text are shown as
-/// printable() says.
+/// "source","result":"pass|fail|skip","detail","times","failures"}, and of one that failed in any
+/// attempt also "reason", "money", "mend" and
+/// "calls":[{"what","request","answer","failure","began_ms", "took_ms"}]. Messages keep their ends
+/// of lines; bytes that are not text are shown as printable() says.
 std::string json_report(const Report& report);
 
 /// For CI servers: one suite, in which a case is a test of the class idem.check.SEVERITY.

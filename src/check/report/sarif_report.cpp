@@ -95,10 +95,12 @@ void write_result(json::Writer& json, const Report& report, std::size_t rule) {
   json.begin_object();
   json.member("ruleId", text.id);
   json.member("ruleIndex", rule);
-  json.member("level", level_of(text.severity));
-  write_text(
-      json, "message",
-      fmt::format("Violated: {}. {} {}", text.title, result.detail, attempts_sentence(result)));
+  // A kind other than "fail" has no level (3.27.9, 3.27.10).
+  if (is_unconfirmed(result)) json.member("kind", "review");
+  json.member("level", is_unconfirmed(result) ? "none" : level_of(text.severity));
+  write_text(json, "message",
+             fmt::format("{}: {}. {} {}", is_unconfirmed(result) ? "Not confirmed" : "Violated",
+                         text.title, result.detail, attempts_sentence(result)));
   json.name("locations");
   json.begin_array();
   write_location(json, report);
@@ -159,7 +161,8 @@ std::string sarif_report(const Report& report) {
   json.name("results");
   json.begin_array();
   for (std::size_t i = 0; i < report.cases.size(); ++i) {
-    if (report.cases[i].outcome == Outcome::fail) write_result(json, report, i);
+    const CaseResult& one = report.cases[i];
+    if (one.outcome == Outcome::fail || is_unconfirmed(one)) write_result(json, report, i);
   }
   json.end_array();
   json.name("properties");

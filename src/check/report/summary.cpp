@@ -77,6 +77,18 @@ std::vector<const CaseResult*> findings_of(const Report& report) {
   return findings;
 }
 
+bool is_unconfirmed(const CaseResult& result) noexcept {
+  return result.outcome != Outcome::fail && result.failures > 0;
+}
+
+std::vector<const CaseResult*> unconfirmed_of(const Report& report) {
+  std::vector<const CaseResult*> all;
+  for (const auto& result : report.cases) {
+    if (is_unconfirmed(result)) all.push_back(&result);
+  }
+  return all;
+}
+
 Conclusion conclusion_of(const Report& report) {
   const Counts counts = counts_of(report);
   if (counts.fail > 0) return Conclusion::fail;

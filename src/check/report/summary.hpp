@@ -32,6 +32,10 @@ const CaseText& text_of(const CaseResult& result);
 
 /// The cases that failed, the costliest first, else in the report's order.
 std::vector<const CaseResult*> findings_of(const Report& report);
+/// The cases that failed in one of several attempts, and are no findings.
+std::vector<const CaseResult*> unconfirmed_of(const Report& report);
+/// It is one of them.
+bool is_unconfirmed(const CaseResult& result) noexcept;
 
 /// What a run found out.
 enum class Conclusion : std::uint8_t {

@@ -74,6 +74,7 @@ class TerminalReport {
 
   std::string text() {
     for (const CaseResult* finding : findings_of(report_)) add_finding(*finding);
+    for (const CaseResult* one : unconfirmed_of(report_)) add_unconfirmed(*one);
     add_counts();
     add_skips();
     add_verdict();
@@ -126,6 +127,19 @@ class TerminalReport {
     add_prose("  Fix       ", text.mend);
     add_prose("  Source    ", text.source);
     out_ += '\n';
+  }
+
+  /// What nobody should overlook although it did not come again.
+  void add_unconfirmed(const CaseResult& result) {
+    const CaseText& text = text_of(result);
+    const auto severity = std::string(name_of(text.severity));
+    out_ += in(Colour::warning, "? " + severity) + " " +
+            in(Colour::strong, "Not confirmed: " + printable(text.title)) + " " +
+            in(Colour::soft, "(" + printable(text.id) + ")") + "\n";
+    add_prose("  Observed  ", result.detail);
+    out_ += '\n';
+    add_calls(result);
+    if (!result.calls.empty()) out_ += '\n';
   }
 
   /// The first two calls and the last one: the beginning, and the end.

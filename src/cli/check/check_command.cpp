@@ -3,6 +3,7 @@
 #include "check/draft_spec.hpp"
 #include "check/report/reports.hpp"
 #include "check/run.hpp"
+#include "check/secrets.hpp"
 #include "cli/exit_code.hpp"
 #include "cli/terminal/messages.hpp"
 #include "cli/terminal/progress.hpp"
@@ -11,6 +12,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cmath>
 #include <csignal>
 #include <cstdio>
 #include <cstdlib>
@@ -55,7 +57,10 @@ std::optional<std::string> variable(const std::string& name) {
   return value;
 }
 
+/// None: it cannot be read; a folder can be opened like a file.
 std::optional<std::string> file_text(const std::string& name) {
+  std::error_code ignored;
+  if (std::filesystem::is_directory(name, ignored)) return std::nullopt;
   std::ifstream file(name, std::ios::binary);
   if (!file) return std::nullopt;
   return std::string((std::istreambuf_iterator<char>(file)), std::istreambuf_iterator<char>());
@@ -63,7 +68,10 @@ std::optional<std::string> file_text(const std::string& name) {
 
 /// "-" is the standard output.
 bool write_file(const std::string& file, const std::string& text) {
-  if (file == "-") return std::fwrite(text.data(), 1, text.size(), stdout) == text.size();
+  if (file == "-") {
+    return std::fwrite(text.data(), 1, text.size(), stdout) == text.size() &&
+           std::fflush(stdout) == 0;
+  }
   std::ofstream out(file, std::ios::binary | std::ios::trunc);
   out << text;
   return static_cast<bool>(out.flush());
@@ -110,7 +118,7 @@ CheckCommand::CheckCommand(CLI::App& app, std::string program)
   app.add_option("--seed", seed_, "seed of the order of the cases; default: random");
   app.add_option("--only", only_, "run only these cases or groups: race,key.case")->delimiter(',');
   app.add_option("--wait", wait_, "maximum time to wait until the API answers: 60s");
-  app.add_option("--rate", rate_, "maximum requests per second; races exceed it")
+  app.add_option("--rate", rate_, "maximum requests per second, 0: no limit; races exceed it")
       ->capture_default_str();
   app.add_option("--max-requests", requests_max_, "maximum requests of the run")
       ->capture_default_str();
@@ -143,6 +151,10 @@ int CheckCommand::list() const {
 
 std::expected<check::Spec, int> CheckCommand::read() const {
   const auto text = file_text(config_);
+  std::error_code ignored;
+  if (std::filesystem::is_directory(config_, ignored)) {
+    return std::unexpected(complain(config_ + " is a folder; --config names a file", usage));
+  }
   if (!text) {
     return std::unexpected(
         complain(config_ + " cannot be read; write it with: " + program_ + " init " + url_, usage));
@@ -170,8 +182,11 @@ bool CheckCommand::may_send(const check::Origin& origin, const std::string& host
 }
 
 int CheckCommand::run() {
-  if (init_->parsed()) return init();
-  return list_ ? list() : check();
+  // A reader that left, and an API that closes, are errors of a write.
+  std::signal(SIGPIPE, SIG_IGN);
+  const int code = init_->parsed() ? init() : list_ ? list() : check();
+  if (std::fflush(stdout) == 0 && std::ferror(stdout) == 0) return code;
+  return complain("the standard output cannot be written", failed);
 }
 
 int CheckCommand::init() {
@@ -231,6 +246,9 @@ std::optional<int> CheckCommand::refuse_early() const {
                         " --list shows them",
                     usage);
   }
+  if (!std::isfinite(rate_) || rate_ < 0) {
+    return complain("--rate: must be a number above 0, or 0 for no limit", usage);
+  }
   if (!wait_.empty() && !check::duration_of(wait_)) {
     return complain("--wait: must be a duration: 500ms, 10s or 5m", usage);
   }
@@ -279,11 +297,13 @@ int CheckCommand::check() {
   if (const auto code = refuse_early()) return *code;
   std::string path;
   const auto origin = check::Origin::parse(url_, &path);
-  if (!origin) return complain(url_ + ": " + origin.error(), usage);
+  if (!origin) return complain(check::without_user(url_) + ": " + origin.error(), usage);
   auto spec = read();
   if (!spec) return spec.error();
   // The URL is the API's base; alone it may also be the whole target.
-  if (path != "/") spec->path = spec->path.empty() ? path : path + spec->path;
+  while (path.ends_with('/')) path.pop_back();
+  if (!path.empty()) spec->path = path + spec->path;
+  if (!path.empty() && spec->other_path) spec->other_path = path + *spec->other_path;
   if (spec->path.empty()) spec->path = "/";
   if (!may_send(*origin, origin->host)) return usage;
   if (spec->effects && !spec->effects->url.empty()) {

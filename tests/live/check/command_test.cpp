@@ -90,6 +90,30 @@ TEST_F(CheckCommands, a_dry_run_sends_nothing_and_shows_all) {
   EXPECT_EQ(parse_json(ledger.body).value_or(Json{})["arrivals"].integer, 0) << ledger.body;
 }
 
+TEST_F(CheckCommands, the_path_of_the_url_is_before_each_path) {
+  const std::string with_other = file("o.yaml", R"(request: { path: /p }
+resource: Location
+other: { path: "/q/{{unique}}" }
+)");
+  const auto ran = check(
+      {"http://127.0.0.1:9/base/", "--config", with_other, "--dry-run", "--only", "misuse.path"});
+  EXPECT_EQ(ran.exit_code, 0) << ran.output;
+  EXPECT_NE(ran.output.find("POST /base/p HTTP/1.1"), std::string::npos) << ran.output;
+  EXPECT_NE(ran.output.find("POST /base/q/idem-check-"), std::string::npos) << ran.output;
+}
+
+TEST_F(CheckCommands, a_folder_a_rate_and_a_url_that_cannot_be_are_refused) {
+  const auto folder = check({"http://127.0.0.1:9", "--config", dir_.path().string()});
+  EXPECT_EQ(folder.exit_code, 2);
+  EXPECT_NE(folder.output.find("is a folder"), std::string::npos) << folder.output;
+  for (const char* const rate : {"-1", "nan", "inf"}) {
+    EXPECT_EQ(check({"http://127.0.0.1:9", "--config", config(), "--rate", rate}).exit_code, 2);
+  }
+  const auto user = check({"http://user:geheim@127.0.0.1:9", "--config", config()});
+  EXPECT_EQ(user.exit_code, 2);
+  EXPECT_EQ(user.output.find("geheim"), std::string::npos) << user.output;
+}
+
 TEST_F(CheckCommands, refuses_an_api_elsewhere_unless_it_is_the_callers_own) {
   const auto ran = check({"http://192.0.2.1:9", "--config", config()});
   EXPECT_EQ(ran.exit_code, 2);
@@ -162,7 +186,7 @@ TEST_F(CheckCommands, init_writes_a_file_that_it_then_accepts) {
   const auto ran =
       check({"init", "http://" + provider_.address(), "--openapi", openapi, "--config", made});
   EXPECT_EQ(ran.exit_code, 0) << ran.output;
-  EXPECT_NE(content(made).find("resource: /id"), std::string::npos) << content(made);
+  EXPECT_NE(content(made).find("resource: '/id'"), std::string::npos) << content(made);
   const auto again = check({"init", "--openapi", openapi, "--config", made});
   EXPECT_EQ(again.exit_code, 5) << "a file that is there stays";
   const auto used = check({"http://" + provider_.address(), "--config", made, "--only",
