@@ -1,4 +1,5 @@
 #include "core/record/store_clock.hpp"
+#include "store/log/log_store.hpp"
 #include "store/sqlite/sqlite_store.hpp"
 
 #include <idem/fingerprint.hpp>
@@ -101,6 +102,18 @@ struct Rates {
   std::vector<double> pairs, replays, sweeps;
 };
 
+constexpr std::string_view log_scheme = "log:";
+
+/// Of a file, or of all in a folder.
+std::uintmax_t bytes_at(const std::filesystem::path& path) {
+  if (!std::filesystem::is_directory(path)) return std::filesystem::file_size(path);
+  std::uintmax_t bytes = 0;
+  for (const auto& entry : std::filesystem::recursive_directory_iterator(path)) {
+    if (entry.is_regular_file()) bytes += entry.file_size();
+  }
+  return bytes;
+}
+
 double median(std::vector<double> values) {
   std::ranges::sort(values);
   return values[values.size() / 2];
@@ -134,7 +147,10 @@ class Scale {
         " open_seconds={:.2f} file_mib={}\n",
         scale_, median(rates_.pairs), median_ratio(rates_.pairs, first.pairs),
         median(rates_.replays), median_ratio(rates_.replays, first.replays), median(rates_.sweeps),
-        open_seconds, is_shared(path_) ? 0 : std::filesystem::file_size(path_) >> 20);
+        open_seconds,
+        is_shared(path_)
+            ? 0
+            : bytes_at(path_.substr(path_.starts_with(log_scheme) ? log_scheme.size() : 0)) >> 20);
   }
 
   /// All of them expire; then so do their tombstones. Of each the first ones are timed.
@@ -164,7 +180,9 @@ class Scale {
       store_ = std::move(*shared);
       return;
     }
-    auto store = open_sqlite(path_, {}, {.host = moved_clock()});
+    auto store = path_.starts_with(log_scheme)
+                     ? open_log(path_.substr(log_scheme.size()), {}, {.host = moved_clock()})
+                     : open_sqlite(path_, {}, {.host = moved_clock()});
     if (!store) {
       fmt::print(stderr, "{}\n", store.error().detail);
       std::exit(1);

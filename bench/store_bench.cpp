@@ -16,8 +16,8 @@
 #include <latch>
 #include <vector>
 
-/// Durable reserve + complete pairs per second: `store_bench [STORE-URL | log:PATH] [pairs]
-/// [AT-ONCE... | replay]`, the log a prototype (log_tier.hpp); "breaker+" before the URL puts
+/// Durable reserve + complete pairs per second: `store_bench [STORE-URL | tier:PATH] [pairs]
+/// [AT-ONCE... | replay]`, the tier a prototype (log_tier.hpp); "breaker+" before the URL puts
 /// a gateway's circuit breaker before it. Each of N chains asks for a reserve,
 /// then completes it, then goes on with a new key.
 
@@ -128,7 +128,7 @@ int replays(Store& store, std::uint64_t count) {
 }
 
 std::expected<std::unique_ptr<Store>, std::string> open(const std::string& where) {
-  if (where.starts_with("log:")) return bench::open_log_tier(where.substr(4));
+  if (where.starts_with("tier:")) return bench::open_log_tier(where.substr(5));
   const std::string_view watched = "breaker+";
   if (!where.starts_with(watched)) return open_store(where, {});
   auto store = open_store(where.substr(watched.size()), {});

@@ -9,6 +9,7 @@ namespace idem {
 // Weak: their addresses are null where the program was linked without them.
 extern "C" {
 [[gnu::weak]] extern const StoreKind idem_kind_sqlite;
+[[gnu::weak]] extern const StoreKind idem_kind_log;
 [[gnu::weak]] extern const StoreKind idem_kind_postgres;
 [[gnu::weak]] extern const StoreKind idem_kind_mysql;
 [[gnu::weak]] extern const StoreKind idem_kind_redis;
@@ -22,6 +23,9 @@ using Words = std::array<std::string_view, Count>;
 
 constexpr Words<1> sqlite_schemes{"sqlite:"};
 constexpr Words<1> sqlite_forms{"sqlite:PATH"};
+
+constexpr Words<1> log_schemes{"log:"};
+constexpr Words<1> log_forms{"log:PATH"};
 
 constexpr Words<2> postgres_schemes{"postgres://", "postgresql://"};
 constexpr Words<1> postgres_forms{"postgres://USER@HOST/DATABASE"};
@@ -58,6 +62,14 @@ constinit const std::array kinds{
               .linked = &idem_kind_sqlite,
               .has_transactions = true,
               .has_schema = true},
+    KnownKind{.name = "log",
+              .title = "Log",
+              .schemes = log_schemes,
+              .forms = log_forms,
+              .mistaken = {},
+              .files = {},
+              .linked = &idem_kind_log,
+              .is_preview = true},
     KnownKind{.name = "postgres",
               .title = "PostgreSQL",
               .schemes = postgres_schemes,
@@ -116,7 +128,7 @@ std::string listed(bool KnownKind::* has, std::string (*text)(const KnownKind&),
                    std::string_view before_last) {
   std::vector<std::string> texts;
   for (const KnownKind& kind : kinds) {
-    if (has == nullptr || kind.*has) texts.push_back(text(kind));
+    if (!kind.is_preview && (has == nullptr || kind.*has)) texts.push_back(text(kind));
   }
   std::string all;
   for (std::size_t i = 0; i < texts.size(); ++i) {

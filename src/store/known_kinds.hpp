@@ -32,6 +32,7 @@ struct KnownKind {
   bool marks_dispatch_apart = false;
   bool may_be_truth = false;  ///< Of `hybrid:`.
   bool may_be_fast = false;   ///< Of `hybrid:`: a cache. Its StoreKind has open_before.
+  bool is_preview = false;    ///< Not for use yet: no text offers it.
 
   bool is_path() const { return !schemes.front().ends_with("//"); }
 };

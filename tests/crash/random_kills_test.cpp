@@ -20,12 +20,12 @@ struct Outcome {
   Verdict verdict;
 };
 
-Outcome kill_again_and_again(int kills, unsigned seed) {
+Outcome kill_again_and_again(const std::string& kind, int kills, unsigned seed) {
   std::mt19937 random(seed);
   const TempDir dir;
   const Provider provider;
   Gateway gateway({.upstream = provider.address(),
-                   .store = dir.path() / "idem.db",
+                   .store_url = kind + ":" + (dir.path() / "idem.db").string(),
                    .flags = short_lease(),
                    .program = "idem-crash"});
   Outcome outcome;
@@ -55,14 +55,16 @@ Outcome kill_again_and_again(int kills, unsigned seed) {
   return outcome;
 }
 
-TEST(RandomKills, V19_no_key_runs_twice_and_no_answer_is_lost) {
+class RandomKills : public testing::TestWithParam<const char*> {};
+
+TEST_P(RandomKills, V19_no_key_runs_twice_and_no_answer_is_lost) {
   IDEM_NEED_PROGRAM("idem-crash");
-  const int kills = number_from("IDEM_CRASH_KILLS", 160);
+  const int kills = number_from("IDEM_CRASH_KILLS", 100);
   const unsigned seed = seed_of_this_run();
   fmt::print("seed={}\n", seed);
   Outcome outcomes[2];
-  std::thread other([&] { outcomes[1] = kill_again_and_again(kills / 2, seed + 1); });
-  outcomes[0] = kill_again_and_again(kills - kills / 2, seed);
+  std::thread other([&] { outcomes[1] = kill_again_and_again(GetParam(), kills / 2, seed + 1); });
+  outcomes[0] = kill_again_and_again(GetParam(), kills - kills / 2, seed);
   other.join();
 
   Verdict total;
@@ -74,9 +76,13 @@ TEST(RandomKills, V19_no_key_runs_twice_and_no_answer_is_lost) {
   }
   for (const auto& violation : total.violations) ADD_FAILURE() << violation;
   EXPECT_EQ(done, kills);
-  fmt::print("random seed={} kills={}, keys judged={} (replayed {}, unknown {}), violations={}\n",
-             seed, done, total.keys, total.replayed, total.unknown, total.violations.size());
+  fmt::print(
+      "{} random seed={} kills={}, keys judged={} (replayed {}, unknown {}), violations={}\n",
+      GetParam(), seed, done, total.keys, total.replayed, total.unknown, total.violations.size());
 }
+
+INSTANTIATE_TEST_SUITE_P(Stores, RandomKills, testing::Values("sqlite", "log"),
+                         [](const auto& named) { return std::string(named.param); });
 
 }  // namespace
 }  // namespace idem::test

@@ -5,6 +5,7 @@
 #include "store/postgres/postgres_store.hpp"
 #include "store/redis/hybrid_store.hpp"
 #include "store/redis/redis_store.hpp"
+#include "store/log/log_store.hpp"
 #include "store/sealed_store.hpp"
 #include "store/sqlite/sqlite_store.hpp"
 #include "store/stores.hpp"
@@ -49,6 +50,10 @@ std::unique_ptr<Store> expect_open(std::expected<std::unique_ptr<Store>, StoreEr
 
 std::unique_ptr<Store> open_by_url(const std::string& url, const TestClock& clock,
                                    const IdentitySettings& settings) {
+  if (url.starts_with("log:")) {
+    return expect_open(open_log(url.substr(std::string("log:").size()), settings,
+                                    {.host = clock.host()}));
+  }
   auto store = url == "memory:" ? open_memory(settings, clock.host().wall)
                                 : open_sqlite(url.substr(std::string("sqlite:").size()), settings,
                                               {.host = clock.host()});

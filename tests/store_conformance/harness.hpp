@@ -139,7 +139,7 @@ Resolve a_resolve(int key_number, Resolve::As as, std::optional<Fence> fence,
 /// StorePlace.
 inline auto stores_and(const std::vector<std::string>& further) {
   std::vector<std::string> kinds{
-      "memory:", "sqlite:", "postgres:", "mysql:", "redis:", "dynamodb:"};
+      "memory:", "sqlite:", "log:", "postgres:", "mysql:", "redis:", "dynamodb:"};
   kinds.insert(kinds.end(), further.begin(), further.end());
   return testing::ValuesIn(kinds);
 }
@@ -152,6 +152,9 @@ inline auto every_store() {
 inline auto stores_with_transactions() {
   return testing::Values("sqlite:", "postgres:", "postgres_pooled:", "mysql:", "sealed_sqlite:",
                          "sealed_postgres:", "sealed_mysql:", "scoped_sqlite:");
+}
+inline bool serves_several_processes(const std::string& kind) {
+  return kind != "memory:" && !kind.ends_with("sqlite:") && !kind.ends_with("log:");
 }
 inline std::string name_of_store(const testing::TestParamInfo<std::string>& named) {
   return named.param.substr(0, named.param.find(':'));

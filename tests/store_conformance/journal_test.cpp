@@ -160,7 +160,7 @@ TEST_P(Journal, a_reply_stops_at_its_bounds_and_goes_on_from_there) {
 // Each number is one appender's, also where the two are processes with connections of their own.
 TEST_P(Journal, of_two_appenders_one_gets_each_number) {
   constexpr int each = 60;
-  const bool is_shared = GetParam() != "memory:" && !GetParam().ends_with("sqlite:");
+  const bool is_shared = serves_several_processes(GetParam());
   const auto second = is_shared ? open_another("idem.db") : nullptr;
   std::latch both(2);
   const auto append_all = [&](Store& to, const std::string& who) {
@@ -187,7 +187,7 @@ TEST_P(Journal, of_two_appenders_one_gets_each_number) {
 }
 
 TEST_P(Journal, an_append_and_a_drop_leave_no_gap) {
-  const bool is_shared = GetParam() != "memory:" && !GetParam().ends_with("sqlite:");
+  const bool is_shared = serves_several_processes(GetParam());
   const auto second = is_shared ? open_another("idem.db") : nullptr;
   Store& dropper = second ? *second : store();
   for (int round = 0; round < 20; ++round) {

@@ -8,11 +8,14 @@
 
 namespace idem::sqlite {
 
-RunningTable::RunningTable(sqlite3* db, const std::function<void(const Found&)>& see)
-    : insert_(db, "INSERT INTO idem_running (cell, id, slot, record) VALUES (?1, ?2, ?3, ?4)"),
+RunningTable::RunningTable(sqlite3* db)
+    : db_(db),
+      insert_(db, "INSERT INTO idem_running (cell, id, slot, record) VALUES (?1, ?2, ?3, ?4)"),
       overwrite_(db, "REPLACE INTO idem_running (cell, id, slot, record) VALUES (?1, ?2, ?3, ?4)"),
-      erase_(db, "DELETE FROM idem_running WHERE cell = ?1") {
-  Statement rows(db, "SELECT cell, id, slot, record FROM idem_running ORDER BY cell");
+      erase_(db, "DELETE FROM idem_running WHERE cell = ?1") {}
+
+void RunningTable::read(const See& see) {
+  Statement rows(db_, "SELECT cell, id, slot, record FROM idem_running ORDER BY cell");
   while (rows.step()) {
     const std::int64_t cell = rows.integer(0);
     const auto id = id_in(rows.bytes(1));

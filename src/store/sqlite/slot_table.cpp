@@ -106,7 +106,7 @@ class Slots final : public SlotTable {
     return std::string(*request);
   }
 
-  void drop_request(std::int64_t place) override { drop(drop_request_, place); }
+  void drop_request(const RecordId&, std::int64_t place) override { drop(drop_request_, place); }
 
   void update(Row&& row, const transitions::Change& change) override {
     Statement& statement = change.response ? update_whole_ : update_;
@@ -203,7 +203,9 @@ class Slots final : public SlotTable {
       if (record) into.add_unknown(record->changed_at, id);
     }
   }
-  void visit(const std::function<bool(const Record*)>& see) override { visit_records(db_, see); }
+  void visit(const std::function<bool(const Record*)>& see) override {
+    visit_records(db_, see, settled_sql);
+  }
   void save(const Naming& naming) override { write_naming(db_, naming); }
 
   Usage usage_of(const std::string& scope) override { return usage_.of(scope); }
@@ -454,11 +456,6 @@ class Slots final : public SlotTable {
 };
 
 }  // namespace
-
-StoreError unreadable(const RecordId& id, std::string_view why) {
-  return {StoreError::Code::damaged,
-          "record " + to_hex(id.bytes) + " cannot be read: " + std::string(why), id};
-}
 
 std::unique_ptr<SlotTable> make_slot_table(sqlite3* db, IdIndex index) {
   return std::make_unique<Slots>(db, std::move(index));

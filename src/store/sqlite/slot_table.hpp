@@ -1,6 +1,6 @@
 #pragma once
 
-#include "core/transitions/record_table.hpp"
+#include "store/embedded/slot_table.hpp"
 #include "store/sqlite/connection.hpp"
 #include "store/sqlite/id_index.hpp"
 
@@ -8,31 +8,10 @@
 
 namespace idem::sqlite {
 
-/// The error of a call about a damaged record; calls about other records go on.
-StoreError unreadable(const RecordId& id, std::string_view why);
+using embedded::SlotTable;
+using embedded::unreadable;
 
-/// The records that do not run, and the stored requests of all records. A row's place is the
-/// record's number; 0: it has none yet.
-class SlotTable : public RecordTable {
- public:
-  /// Adds a record that ran; gives it a number if it has none.
-  virtual void put_in(const Row& row, const transitions::Change& change) = 0;
-  /// Removes a record that runs from now on; its request stays under its number.
-  virtual void take_out(const RecordId& id, std::int64_t place) = 0;
-
-  /// The stored request of a row that has one.
-  virtual std::expected<std::string, StoreError> request_of(const Row& row) = 0;
-  virtual void drop_request(std::int64_t place) = 0;
-
-  // For the checks at a start.
-  virtual bool holds_id(const RecordId& id) = 0;
-  virtual bool holds_place(std::int64_t place) = 0;
-  /// Listings do not show the record from now on.
-  virtual void leave_out(const RecordId& id) = 0;
-};
-
-/// `index` has every row of the file. The caller provides the thread and the transaction around
-/// each call. Running records are not in it: keep_running_rows() has them.
+/// `index` has every row of the file. A row's place is its number.
 std::unique_ptr<SlotTable> make_slot_table(sqlite3* db, IdIndex index);
 
 }  // namespace idem::sqlite

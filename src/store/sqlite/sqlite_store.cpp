@@ -4,12 +4,13 @@
 #include "core/transitions/store_steps.hpp"
 #include "store/call_queue.hpp"
 #include "store/change_notifier.hpp"
+#include "store/embedded/running_rows.hpp"
 #include "store/sealed_store.hpp"
 #include "store/sqlite/internal_statements.hpp"
 #include "store/sqlite/log_lock.hpp"
 #include "store/sqlite/meta.hpp"
 #include "store/sqlite/open_database.hpp"
-#include "store/sqlite/running_rows.hpp"
+#include "store/sqlite/running_table.hpp"
 #include "store/sqlite/slot_table.hpp"
 #include "store/sqlite/transaction.hpp"
 #include "store/verb_traits.hpp"
@@ -41,8 +42,8 @@ class Ledger {
       : connection_(std::move(opened.connection)),
         naming_(std::move(opened.naming)),
         clock_(std::move(opened.clock)),
-        table_(sqlite::keep_running_rows(db(),
-                                         sqlite::make_slot_table(db(), std::move(opened.index)))),
+        table_(embedded::keep_running_rows(std::make_unique<sqlite::RunningTable>(db()),
+                                           sqlite::make_slot_table(db(), std::move(opened.index)))),
         fence_high_water_(meta_.fence_high_water()),
         file_(std::move(opened.file)) {
     fences_.last = opened.highest_fence;

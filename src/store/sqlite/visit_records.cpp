@@ -4,8 +4,8 @@
 
 namespace idem::sqlite {
 
-void visit_records(sqlite3* db, const std::function<bool(const Record*)>& see) {
-  Statement rows(db, records_sql);
+void visit_records(sqlite3* db, const std::function<bool(const Record*)>& see, const char* sql) {
+  Statement rows(db, sql);
   while (rows.step()) {
     RecordId id;
     rows.bytes(0).copy(reinterpret_cast<char*>(id.bytes.data()), id.bytes.size());

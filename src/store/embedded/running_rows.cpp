@@ -1,7 +1,6 @@
-#include "store/sqlite/running_rows.hpp"
+#include "store/embedded/running_rows.hpp"
 
 #include "core/record/stored_record_codec.hpp"
-#include "store/sqlite/running_table.hpp"
 
 #include <idem/assert.hpp>
 #include <idem/limits.hpp>
@@ -10,16 +9,16 @@
 #include <map>
 #include <set>
 
-namespace idem::sqlite {
+namespace idem::embedded {
 namespace {
 
 constexpr std::string_view number_is_shared = "its number is another record's, too";
 
 class RunningRows final : public RecordTable {
  public:
-  RunningRows(sqlite3* db, std::unique_ptr<SlotTable> slots)
-      : slots_(std::move(slots)),
-        table_(db, [this](const RunningTable::Found& found) { add_found(found); }) {
+  RunningRows(std::unique_ptr<RunningCells> cells, std::unique_ptr<SlotTable> slots)
+      : slots_(std::move(slots)), cells_(std::move(cells)) {
+    cells_->read([this](const RunningCells::Found& found) { add_found(found); });
     places_.clear();
   }
 
@@ -57,7 +56,7 @@ class RunningRows final : public RecordTable {
       drop_request_if(row, change);
       go_on(found->second, std::move(row));
     } else {
-      table_.erase(found->second.cell);
+      cells_->erase(found->second.cell);
       forget(found);
       slots_->put_in(row, change);
     }
@@ -66,8 +65,8 @@ class RunningRows final : public RecordTable {
   void erase(const RecordId& id, std::int64_t place) override {
     const auto found = running_.find(id);
     if (found == running_.end()) return slots_->erase(id, place);
-    table_.erase(found->second.cell);
-    if (place != 0) slots_->drop_request(place);
+    cells_->erase(found->second.cell);
+    if (place != 0) slots_->drop_request(id, place);
     forget(found);
   }
 
@@ -126,13 +125,14 @@ class RunningRows final : public RecordTable {
     }
   }
   void flush() override {
-    table_.flush();
+    cells_->flush();
     slots_->flush();
   }
 
-  // Running rows are written as they change; after a flush the file has exactly them.
   void visit(const std::function<bool(const Record*)>& see) override {
-    flush();
+    for (const auto& [id, running] : running_) {
+      if (!see(running.why_not.empty() ? &running.row.record : nullptr)) return;
+    }
     slots_->visit(see);
   }
   void save(const Naming& naming) override { slots_->save(naming); }
@@ -159,12 +159,12 @@ class RunningRows final : public RecordTable {
 
   /// For a record that did not run.
   void begin(Row&& row) {
-    const std::int64_t cell = table_.insert(row.record, row.place);
+    const std::int64_t cell = cells_->insert(row.record, row.place);
     remember(std::move(row), cell);
   }
 
   void go_on(Running& running, Row&& row) {
-    table_.update(running.cell, row.record, row.place);
+    cells_->update(running.cell, row.record, row.place);
     undue(running);
     running.row = std::move(row);
     make_due(running);
@@ -197,10 +197,10 @@ class RunningRows final : public RecordTable {
   void drop_request_if(const Row& row, const transitions::Change& change) {
     if (!change.request) return;
     IDEM_ASSERT(!row.record.stored_request);
-    if (row.place != 0) slots_->drop_request(row.place);
+    if (row.place != 0) slots_->drop_request(row.record.id, row.place);
   }
 
-  void add_found(const RunningTable::Found& found) {
+  void add_found(const RunningCells::Found& found) {
     const RecordId& id = found.id;
     auto record = decode_record(id, found.record);
     const std::string_view why_not =
@@ -235,13 +235,19 @@ class RunningRows final : public RecordTable {
   Rows running_;
   std::set<std::pair<StoreTime, RecordId>> due_;
   std::map<std::int64_t, RecordId> places_;  ///< Used only while the rows are read.
-  RunningTable table_;
+  std::unique_ptr<RunningCells> cells_;
 };
 
 }  // namespace
 
-std::unique_ptr<RecordTable> keep_running_rows(sqlite3* db, std::unique_ptr<SlotTable> slots) {
-  return std::make_unique<RunningRows>(db, std::move(slots));
+StoreError unreadable(const RecordId& id, std::string_view why) {
+  return {StoreError::Code::damaged,
+          "record " + to_hex(id.bytes) + " cannot be read: " + std::string(why), id};
 }
 
-}  // namespace idem::sqlite
+std::unique_ptr<RecordTable> keep_running_rows(std::unique_ptr<RunningCells> cells,
+                                               std::unique_ptr<SlotTable> slots) {
+  return std::make_unique<RunningRows>(std::move(cells), std::move(slots));
+}
+
+}  // namespace idem::embedded

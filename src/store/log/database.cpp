@@ -1,0 +1,368 @@
+#include "store/log/database.hpp"
+
+#include "core/bytes/byte_cursor.hpp"
+#include "core/bytes/checksum.hpp"
+
+#include <fmt/format.h>
+#include <rocksdb/cache.h>
+#include <rocksdb/convenience.h>
+#include <rocksdb/filter_policy.h>
+#include <rocksdb/memtablerep.h>
+#include <rocksdb/slice_transform.h>
+#include <rocksdb/table.h>
+#include <rocksdb/write_buffer_manager.h>
+
+#include <sys/stat.h>
+
+#include <cerrno>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <filesystem>
+
+namespace idem::segments {
+namespace {
+
+using ::rocksdb::ColumnFamilyDescriptor;
+using ::rocksdb::ColumnFamilyOptions;
+using ::rocksdb::Status;
+
+constexpr std::array<const char*, family_count> names{
+    "default", "segments", "ids", "due", "work", "requests", "evidence", "journals", "usage"};
+
+constexpr std::size_t mebibyte = 1UL << 20U;
+
+std::unexpected<StoreError> refused(std::string detail) {
+  return std::unexpected(StoreError{StoreError::Code::refused, std::move(detail)});
+}
+
+::rocksdb::BlockBasedTableOptions blocks(const std::shared_ptr<::rocksdb::Cache>& cache) {
+  ::rocksdb::BlockBasedTableOptions table;
+  table.block_cache = cache;
+  table.cache_index_and_filter_blocks = true;
+  table.cache_index_and_filter_blocks_with_high_priority = true;
+  table.pin_l0_filter_and_index_blocks_in_cache = true;
+  table.index_type = ::rocksdb::BlockBasedTableOptions::kTwoLevelIndexSearch;
+  table.partition_filters = true;
+  table.format_version = 5;
+  table.block_size = 8UL * 1024;
+  return table;
+}
+
+/// Of the family of this number.
+ColumnFamilyOptions family_options(Family family, const LogSizes& sizes,
+                                   const std::shared_ptr<::rocksdb::Cache>& cache) {
+  ColumnFamilyOptions options;
+  ::rocksdb::BlockBasedTableOptions table = blocks(cache);
+  // All families are flushed once one of these is full.
+  options.write_buffer_size = sizes.buffer_bytes;
+  // A commit never waits for the disk twice: full buffers queue before it would.
+  options.max_write_buffer_number = 4;
+  options.arena_block_size = 64UL * 1024;
+  options.compression = ::rocksdb::kLZ4Compression;
+  switch (family) {
+    case Family::ids:
+      // Digests: no order, nothing to compress, and a first request looks for what is not there.
+      options.compaction_style = ::rocksdb::kCompactionStyleUniversal;
+      options.compression = ::rocksdb::kNoCompression;
+      table.block_size = 4UL * 1024;
+      table.filter_policy.reset(::rocksdb::NewRibbonFilterPolicy(10));
+      options.prefix_extractor.reset(::rocksdb::NewFixedPrefixTransform(8));
+      table.whole_key_filtering = true;
+      options.memtable_factory.reset(::rocksdb::NewHashLinkListRepFactory(sizes.buffer_bytes / 96));
+      break;
+    case Family::requests:
+      table.filter_policy.reset(::rocksdb::NewRibbonFilterPolicy(10));
+      break;
+    case Family::segments:
+    case Family::meta:
+      // The same few keys, again and again.
+      options.inplace_update_support = true;
+      break;
+    case Family::due:
+    case Family::work:
+    case Family::evidence:
+    case Family::journals:
+    case Family::usage:
+      break;
+  }
+  options.table_factory.reset(::rocksdb::NewBlockBasedTableFactory(table));
+  return options;
+}
+
+::rocksdb::DBOptions database_options(const DatabaseSettings& how) {
+  ::rocksdb::DBOptions options;
+  options.create_if_missing = how.make;
+  options.create_missing_column_families = how.make;
+  // All families are of one moment, the one at which a start goes on in the log.
+  options.atomic_flush = true;
+  options.allow_concurrent_memtable_write = false;
+  options.max_background_jobs = 2;
+  options.max_open_files = 256;
+  options.bytes_per_sync = mebibyte;
+  options.write_buffer_manager =
+      std::make_shared<::rocksdb::WriteBufferManager>(4 * how.sizes.buffer_bytes);
+  options.skip_stats_update_on_db_open = true;
+  options.skip_checking_sst_file_sizes_on_db_open = true;
+  options.stats_dump_period_sec = 0;
+  options.stats_persist_period_sec = 0;
+  options.keep_log_file_num = 2;
+  options.max_log_file_size = mebibyte;
+  options.info_log_level = ::rocksdb::InfoLogLevel::WARN_LEVEL;
+  return options;
+}
+
+StoreError failure(const std::string& path, const Status& status) {
+  const std::string text = status.ToString();
+  if (status.IsIOError() && text.find("lock") != std::string::npos) {
+    return {StoreError::Code::unavailable,
+            fmt::format("another process owns {}: one store serves one process at a time", path)};
+  }
+  return {StoreError::Code::refused, fmt::format("{}: {}", path, text)};
+}
+
+/// Copies what readers of the transaction saw into what is written.
+class Copy final : public ::rocksdb::WriteBatch::Handler {
+ public:
+  Copy(::rocksdb::WriteBatch& to, const std::vector<::rocksdb::ColumnFamilyHandle*>& handles)
+      : to_(to), handles_(handles) {}
+  Status PutCF(std::uint32_t family, const ::rocksdb::Slice& key,
+               const ::rocksdb::Slice& value) override {
+    return to_.Put(handle(family), key, value);
+  }
+  Status DeleteCF(std::uint32_t family, const ::rocksdb::Slice& key) override {
+    return to_.Delete(handle(family), key);
+  }
+
+ private:
+  ::rocksdb::ColumnFamilyHandle* handle(std::uint32_t id) const {
+    for (auto* const one : handles_) {
+      if (one->GetID() == id) return one;
+    }
+    return nullptr;
+  }
+  ::rocksdb::WriteBatch& to_;
+  const std::vector<::rocksdb::ColumnFamilyHandle*>& handles_;
+};
+
+/// The frame that the index ends with: its place and number.
+constexpr std::string_view last_frame_key = "last_frame";
+
+struct LastFrame {
+  std::uint64_t at = 0;
+  std::uint64_t number = 0;
+  /// The latest frame with all running records, which is this one or before it.
+  std::uint64_t whole_at = 0;
+  std::uint64_t whole_number = 0;
+};
+std::string to_value(const LastFrame& frame) {
+  std::string value(4 * sizeof(std::uint64_t), '\0');
+  ByteWriter out(value.data());
+  out.number(frame.at);
+  out.number(frame.number);
+  out.number(frame.whole_at);
+  out.number(frame.whole_number);
+  append_checksum(RecordId{}, value, last_frame_key);
+  return value;
+}
+std::optional<LastFrame> parse_last_frame(std::string_view value) {
+  const auto sound = without_checksum(RecordId{}, value, last_frame_key);
+  if (!sound) return std::nullopt;
+  ByteReader in(*sound);
+  LastFrame frame;
+  frame.at = in.number<std::uint64_t>();
+  frame.number = in.number<std::uint64_t>();
+  frame.whole_at = in.number<std::uint64_t>();
+  frame.whole_number = in.number<std::uint64_t>();
+  if (in.is_cut_short()) return std::nullopt;
+  return frame;
+}
+
+::rocksdb::WriteOptions without_log() {
+  ::rocksdb::WriteOptions options;
+  options.disableWAL = true;
+  return options;
+}
+
+}  // namespace
+
+std::expected<std::unique_ptr<Database>, StoreError> Database::open(const DatabaseSettings& how,
+                                                                    RunningSection& running) {
+  std::error_code code;
+  const std::filesystem::path path = how.path;
+  if (!std::filesystem::is_directory(path.parent_path(), code)) {
+    return refused(
+        fmt::format("{}: the directory {} does not exist", how.path, path.parent_path().string()));
+  }
+  const bool is_there = std::filesystem::exists(path / "CURRENT", code);
+  if (!is_there && std::filesystem::exists(path, code) &&
+      !std::filesystem::is_directory(path, code)) {
+    return refused(fmt::format("{}: is a file, and the store is a directory", how.path));
+  }
+  if (!is_there && ::mkdir(how.path.c_str(), 0700) != 0 && errno != EEXIST) {
+    return refused(fmt::format("{}: cannot be created: {}", how.path, std::strerror(errno)));
+  }
+  const auto cache = ::rocksdb::NewLRUCache(how.sizes.cache_bytes);
+  std::vector<ColumnFamilyDescriptor> families;
+  for (std::size_t i = 0; i < family_count; ++i) {
+    families.emplace_back(names[i], family_options(static_cast<Family>(i), how.sizes, cache));
+  }
+  std::unique_ptr<Database> made(new Database());
+  made->path_ = how.path;
+  made->running_ = &running;
+  ::rocksdb::DB* db = nullptr;
+  const Status opened =
+      ::rocksdb::DB::Open(database_options(how), how.path, families, &made->handles_, &db);
+  if (!opened.ok()) return std::unexpected(failure(how.path, opened));
+  made->db_.reset(db);
+  made->seen_ =
+      std::make_unique<::rocksdb::WriteBatchWithIndex>(::rocksdb::BytewiseComparator(), 0, true);
+  auto log = SegmentLog::open(how.path, how.sizes.segment_bytes);
+  if (!log) return refused(how.path + ": " + log.error());
+  made->log_ = std::move(*log);
+  if (const auto caught_up = made->catch_up(); !caught_up) {
+    return refused(
+        fmt::format("{}: is damaged: {}. Keys could run again, so it is not opened and "
+                    "nothing was changed: bring back a copy of the store",
+                    how.path, caught_up.error()));
+  }
+  return made;
+}
+
+std::expected<void, std::string> Database::catch_up() {
+  Bytes value;
+  const auto found = get(Family::meta, last_frame_key, value);
+  if (!found) return std::unexpected(found.error());
+  LastFrame last;
+  if (*found) {
+    const auto parsed = parse_last_frame(view(value));
+    if (!parsed) return std::unexpected("the end of its index is damaged");
+    last = *parsed;
+  }
+  std::string damage;
+  const auto replayed =
+      log_->replay(last.whole_at, last.whole_number, [&](const SegmentLog::Frame& frame) {
+        ByteReader in(frame.index);
+        const std::string_view running = in.framed();
+        const std::string_view changes = in.framed();
+        const auto applied = running_->apply(running);
+        if (!applied && damage.empty()) damage = applied.error();
+        if (in.is_cut_short() && damage.empty()) damage = "a frame of its log is damaged";
+        if (!damage.empty() || frame.number <= last.number) return;
+        ::rocksdb::WriteBatch batch{std::string(changes)};
+        const Status status = db_->Write(without_log(), &batch);
+        if (!status.ok()) fail_closed(status, "catching up with the log");
+      });
+  if (!replayed) return replayed;
+  if (log_->last_number() < last.number) damage = "its log ends before its index";
+  if (!damage.empty()) return std::unexpected(damage);
+  return {};
+}
+
+bool Database::is_indexed(std::uint32_t segment) {
+  ::rocksdb::ReadOptions in_files;
+  in_files.read_tier = ::rocksdb::kPersistedTier;
+  Bytes value;
+  const Status status = db_->Get(in_files, handle(Family::meta), slice(last_frame_key), &value);
+  const auto last = status.ok() ? parse_last_frame(view(value)) : std::nullopt;
+  if (last && SegmentLog::segment_of(last->whole_at) > segment) return true;
+  ::rocksdb::FlushOptions later;
+  later.wait = false;
+  later.allow_write_stall = true;
+  const Status asked = db_->Flush(later, handles_);
+  if (!asked.ok()) fail_closed(asked, "flush");
+  return false;
+}
+
+Database::~Database() {
+  for (auto* const one : handles_) {
+    if (one != nullptr) db_->DestroyColumnFamilyHandle(one);
+  }
+  if (db_) ::rocksdb::CancelAllBackgroundWork(db_.get(), true);
+}
+
+void Database::append(Family family, std::string_view key, std::string_view value) {
+  batch_.Put(handle(family), slice(key), slice(value));
+}
+void Database::remove(Family family, std::string_view key) {
+  batch_.Delete(handle(family), slice(key));
+}
+void Database::put(Family family, std::string_view key, std::string_view value) {
+  seen_->Put(handle(family), slice(key), slice(value));
+}
+void Database::erase(Family family, std::string_view key) {
+  seen_->Delete(handle(family), slice(key));
+}
+
+std::expected<bool, std::string> Database::get(Family family, std::string_view key, Bytes& value) {
+  value.Reset();
+  const Status status = db_->Get({}, handle(family), slice(key), &value);
+  if (status.ok()) return true;
+  if (status.IsNotFound()) return false;
+  if (!status.IsCorruption()) fail_closed(status, "read");
+  return std::unexpected(status.ToString());
+}
+
+std::expected<bool, std::string> Database::find(Family family, std::string_view key,
+                                                std::string& value) {
+  const Status status = seen_->GetFromBatchAndDB(db_.get(), {}, handle(family), slice(key), &value);
+  if (status.ok()) return true;
+  if (status.IsNotFound()) return false;
+  if (!status.IsCorruption()) fail_closed(status, "read");
+  return std::unexpected(status.ToString());
+}
+
+std::unique_ptr<::rocksdb::Iterator> Database::iterate(Family family) {
+  ::rocksdb::ReadOptions in_order;
+  in_order.total_order_seek = true;
+  auto* const base = db_->NewIterator(in_order, handle(family));
+  if (seen_->GetWriteBatch()->Count() == 0) return std::unique_ptr<::rocksdb::Iterator>(base);
+  return std::unique_ptr<::rocksdb::Iterator>(seen_->NewIteratorWithBase(handle(family), base));
+}
+
+void Database::check(const ::rocksdb::Iterator& at, std::string_view doing) const {
+  if (!at.status().ok()) fail_closed(at.status(), doing);
+}
+
+bool Database::has_written() const noexcept {
+  return batch_.Count() > 0 || running_->has_changed() || seen_->GetWriteBatch()->Count() > 0;
+}
+
+void Database::commit() {
+  if (seen_->GetWriteBatch()->Count() > 0) {
+    Copy copy(batch_, handles_);
+    const Status copied = seen_->GetWriteBatch()->Iterate(&copy);
+    if (!copied.ok()) fail_closed(copied, "commit");
+    seen_->Clear();
+  }
+  if (batch_.Count() == 0 && !running_->has_changed()) return;
+  // Once in each file, so that a start reads about one.
+  const bool is_whole = whole_at_ == 0 || SegmentLog::segment_of(log_->next_frame()) !=
+                                              SegmentLog::segment_of(whole_at_);
+  if (is_whole) {
+    whole_at_ = log_->next_frame();
+    whole_number_ = log_->next_number();
+  }
+  append(Family::meta, last_frame_key,
+         to_value({log_->next_frame(), log_->next_number(), whole_at_, whole_number_}));
+  frame_.assign(sizeof(std::uint32_t), '\0');
+  running_->write(frame_, is_whole);
+  ByteWriter(frame_.data())
+      .number(static_cast<std::uint32_t>(frame_.size() - sizeof(std::uint32_t)));
+  const std::size_t at = frame_.size();
+  frame_.resize(at + framed_bytes(batch_.Data()));
+  ByteWriter(frame_.data() + at).framed(batch_.Data());
+  log_->append(versions_, frame_);
+  const Status status = db_->Write(without_log(), &batch_);
+  if (!status.ok()) fail_closed(status, "commit");
+  batch_.Clear();
+  versions_.clear();
+}
+
+void Database::fail_closed(const Status& status, std::string_view doing) const noexcept {
+  std::fprintf(stderr, "idem: log store failed path=%s doing=%.*s: %s; stopping\n", path_.c_str(),
+               static_cast<int>(doing.size()), doing.data(), status.ToString().c_str());
+  std::abort();
+}
+
+}  // namespace idem::segments

@@ -1,0 +1,69 @@
+#include "store/log/due_lists.hpp"
+
+#include "core/bytes/checksum.hpp"
+#include "store/log/keys.hpp"
+
+#include <algorithm>
+
+namespace idem::segments {
+namespace {
+
+constexpr std::size_t entry_bytes = sizeof(RecordId::bytes) + sizeof(std::uint64_t);
+
+DueLists::Entry entry_at(std::string_view list, std::size_t at) {
+  DueLists::Entry entry;
+  list.copy(reinterpret_cast<char*>(entry.id.bytes.data()), entry.id.bytes.size(), at);
+  entry.place = static_cast<std::int64_t>(ordered_at(list, at + entry.id.bytes.size()));
+  return entry;
+}
+
+}  // namespace
+
+void DueLists::add(StoreTime due, const Entry& entry) { added_[due].push_back(entry); }
+
+void DueLists::flush(const IsPresent& is_present) {
+  for (auto& [due, entries] : added_) {
+    std::erase_if(entries, [&](const Entry& entry) { return !is_present(entry); });
+    if (entries.empty()) continue;
+    std::string key = ordered_key(to_bits(due));
+    append_ordered(key, static_cast<std::uint64_t>(entries.front().place));
+    bytes_.clear();
+    for (const Entry& entry : entries) {
+      bytes_.append(bytes_of(entry.id));
+      append_ordered(bytes_, static_cast<std::uint64_t>(entry.place));
+    }
+    append_checksum(RecordId{}, bytes_, key);
+    db_.append(Family::due, key, bytes_);
+    first_ = std::min(first_, key);
+  }
+  added_.clear();
+}
+
+std::vector<RecordId> DueLists::due(StoreTime now, std::size_t limit, const IsPresent& is_present) {
+  std::vector<RecordId> ids;
+  const std::string end = ordered_key(to_bits(now) + 1);
+  const auto at = db_.iterate(Family::due);
+  bool is_first = true;
+  for (at->Seek(slice(first_)); at->Valid() && ids.size() < limit; at->Next()) {
+    const std::string_view key = view(at->key());
+    if (is_first) first_ = key;
+    if (key >= end) break;
+    const auto list = without_checksum(RecordId{}, view(at->value()), key);
+    if (!list) db_.fail_closed(::rocksdb::Status::Corruption("checksum of a list"), "due lists");
+    bool is_empty = true;
+    for (std::size_t i = 0; i + entry_bytes <= list->size() && ids.size() < limit;
+         i += entry_bytes) {
+      const Entry entry = entry_at(*list, i);
+      if (!is_present(entry)) continue;
+      is_empty = false;
+      ids.push_back(entry.id);
+    }
+    // The next list is the first one from the next transaction on.
+    is_first = is_first && is_empty;
+    if (is_empty) db_.remove(Family::due, key);
+  }
+  db_.check(*at, "due lists");
+  return ids;
+}
+
+}  // namespace idem::segments

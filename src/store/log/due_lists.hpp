@@ -1,0 +1,41 @@
+#pragma once
+
+#include "store/log/database.hpp"
+#include "store/record_rows.hpp"
+
+#include <functional>
+#include <map>
+#include <vector>
+
+namespace idem::segments {
+
+/// When the reaper has to look at which version of a record: one list a moment and transaction, as
+/// the records of one commit mostly end together. Nothing is taken out of a list: a version that is
+/// not the present one any more counts as gone, and a list without others is deleted.
+class DueLists {
+ public:
+  struct Entry {
+    RecordId id;
+    std::int64_t place = 0;
+  };
+  /// Whether the version at this place is its record's present one, and not hidden.
+  using IsPresent = std::function<bool(const Entry& entry)>;
+
+  explicit DueLists(Database& db) : db_(db) {}
+
+  /// From the next transaction on.
+  void add(StoreTime due, const Entry& entry);
+  /// Writes what was added; before a commit.
+  void flush(const IsPresent& is_present);
+
+  /// The longest due first.
+  std::vector<RecordId> due(StoreTime now, std::size_t limit, const IsPresent& is_present);
+
+ private:
+  Database& db_;
+  std::map<StoreTime, std::vector<Entry>> added_;
+  std::string first_;  ///< No list has a smaller key.
+  std::string bytes_;
+};
+
+}  // namespace idem::segments

@@ -1,0 +1,42 @@
+#pragma once
+
+#include "core/record/store_clock.hpp"
+
+#include <idem/open_store.hpp>
+
+#include <memory>
+#include <optional>
+#include <string>
+
+namespace idem {
+
+/// How much memory and disk the parts of the store use; tests make them small.
+struct LogSizes {
+  std::uint64_t segment_bytes = 64UL << 20U;  ///< Of a file of the log; a commit may go beyond it.
+  std::size_t cache_bytes = 64UL << 20U;      ///< Of the index's blocks and filters.
+  std::size_t buffer_bytes = 16UL << 20U;     ///< Of the index's changes that are not in its files.
+};
+
+struct LogOptions {
+  std::optional<HostClock> host{};  ///< For tests; none: this machine's.
+  WhichStore which{};
+  std::function<void(const OpenedStore&)> opened{};  ///< On the caller's thread.
+  /// Skips the check of the settings if the store exists. The caller must not reserve.
+  bool as_recorded = false;
+  LogSizes sizes{};
+};
+
+/// Opens the store in the directory `path`: a log of all commits, and an index in RocksDB. Makes it
+/// (mode 0700) if it is not there or is empty. One process at a time.
+///
+/// Refuses, with a message that names the path, what another process owns, what is no store, what
+/// is damaged or of a newer version, other identity settings than at its first start, or another
+/// store id than `which` wants. It then changes nothing of the store.
+///
+/// Once open it fails closed: if a write or its fsync fails, it writes one line to stderr and
+/// aborts the process. The next start goes on from what is durable.
+std::expected<std::unique_ptr<Store>, StoreError> open_log(const std::string& path,
+                                                           const IdentitySettings& settings,
+                                                           const LogOptions& options = {});
+
+}  // namespace idem

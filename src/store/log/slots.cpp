@@ -1,0 +1,429 @@
+#include "store/log/slots.hpp"
+
+#include "core/bytes/byte_cursor.hpp"
+#include "core/bytes/checksum.hpp"
+#include "core/record/stored_record_codec.hpp"
+#include "core/record/stored_response_codec.hpp"
+#include "store/log/due_lists.hpp"
+#include "store/log/journal_lines.hpp"
+#include "store/log/keys.hpp"
+#include "store/log/meta.hpp"
+#include "store/log/segments.hpp"
+#include "store/log/usage_values.hpp"
+#include "store/log/work_lists.hpp"
+
+#include <idem/limits.hpp>
+
+#include <set>
+#include <unordered_map>
+
+namespace idem::segments {
+namespace {
+
+/// Where a record's present version is.
+struct Present {
+  std::int64_t place = 0;  ///< 0: there is none.
+  std::uint32_t size = 0;
+  State state{};
+};
+
+/// A version's bytes: the id, the record, and the answer's head and body.
+struct Version {
+  std::string_view id;
+  std::string_view record;
+  std::string_view answer;  ///< Empty: it has none.
+  std::string_view body;
+};
+
+bool is_reaped(State state) noexcept {
+  return state == State::completed || state == State::failed_retryable || state == State::expired;
+}
+
+class Slots final : public SlotTable {
+ public:
+  explicit Slots(Database& db, Counts counts)
+      : db_(db), counts_(counts), segments_(db), due_(db), work_(db), usage_(db), journals_(db) {}
+
+  Loaded load(const RecordId& id, Parts parts, StoreTime now) override {
+    const auto present = present_of(id);
+    if (!present) return std::unexpected(unreadable(id, present.error()));
+    if (present->place == 0) return std::nullopt;
+    auto row = read_row(id, *present, parts, now);
+    if (!row) return std::unexpected(std::move(row.error()));
+    return std::move(*row);
+  }
+
+  void insert(Record&& record) override {
+    put_in({std::move(record)}, {transitions::Write::insert, true, true});
+  }
+
+  void put_in(const Row& row, const transitions::Change& change) override {
+    encode_answer_of(row.record);
+    write(row.record, row.record.response ? std::string_view(row.record.response->body) : "");
+    if (change.request) change_request(row.record);
+  }
+
+  void take_out(const RecordId& id, std::int64_t) override { drop(id); }
+
+  void update(Row&& row, const transitions::Change& change) override {
+    const Record& record = row.record;
+    if (change.response) {
+      encode_answer_of(record);
+    } else {
+      keep_answer_of(record.id);
+    }
+    drop(record.id);
+    const std::string_view body = !change.response  ? std::string_view(kept_body_)
+                                  : record.response ? std::string_view(record.response->body)
+                                                    : std::string_view();
+    write(record, body);
+    if (change.request) change_request(record);
+  }
+
+  void erase(const RecordId& id, std::int64_t) override {
+    drop(id);
+    forget_request(id);
+  }
+
+  std::expected<std::string, StoreError> request_of(const Row& row) override {
+    const RecordId& id = row.record.id;
+    const auto found = db_.find(Family::requests, bytes_of(id), request_bytes_);
+    if (!found) return std::unexpected(unreadable(id, found.error()));
+    if (!*found) return std::unexpected(unreadable(id, "its request is missing"));
+    const auto request = without_checksum(id, request_bytes_);
+    if (!request) return std::unexpected(unreadable(id, "its request's checksum does not match"));
+    return std::string(*request);
+  }
+  void drop_request(const RecordId& id, std::int64_t) override { forget_request(id); }
+
+  bool holds_id(const RecordId& id) override {
+    const auto present = present_of(id);
+    return !present || present->place != 0;
+  }
+  /// Places of records that run are not used any more.
+  bool holds_place(std::int64_t) override { return false; }
+  void leave_out(const RecordId& id) override { left_out_.insert(id); }
+
+  std::vector<RecordId> due_for_sweep(StoreTime now, std::size_t limit) override {
+    return work_.due(now, limit);
+  }
+
+  std::vector<RecordId> due_for_reap(StoreTime now, std::size_t limit) override {
+    return due_.due(now, limit, [this](const DueLists::Entry& entry) { return is_due(entry); });
+  }
+
+  std::optional<RecordId> next_claimable(StoreTime now) override {
+    // A record that cannot be read is returned, too, so that the step hides it.
+    return work_.first_to_claim(now, [&](const RecordId& id) {
+      const auto row = load(id, Parts::slot, now);
+      return !row || (*row && transitions::is_claimable((*row)->record, now));
+    });
+  }
+
+  void hide_from_lifecycle(const RecordId& id) override { work_.hide_from_lifecycle(id); }
+  void hide_from_claims(const RecordId& id) override { work_.hide_from_claims(id); }
+
+  std::optional<RecordId> list(const List& verb, StoreTime now, std::size_t rows_max,
+                               std::vector<Record>& found) override {
+    const bool by_state = verb.state && WorkLists::has_list(*verb.state);
+    const std::string prefix = by_state ? WorkLists::prefix_of(*verb.state) : std::string();
+    const auto at = db_.iterate(by_state ? Family::work : Family::ids);
+    std::string from = prefix;
+    if (verb.after) from.append(bytes_of(*verb.after));
+    RecordId last;
+    std::size_t seen = 0;
+    for (at->Seek(slice(from)); at->Valid() && view(at->key()).starts_with(prefix); at->Next()) {
+      if (found.size() >= verb.limit) return std::nullopt;
+      const auto id = to_id(view(at->key()).substr(prefix.size()));
+      if (!id || (verb.after && *id <= *verb.after)) continue;
+      last = *id;
+      show(verb, now, *id, found);
+      if (++seen == rows_max) return last;
+    }
+    db_.check(*at, "a list");
+    return std::nullopt;
+  }
+
+  void tally(Tallied& into) override {
+    into.by_state = counts_.by_state;
+    const std::string prefix = WorkLists::prefix_of(State::unknown);
+    const auto at = db_.iterate(Family::work);
+    for (at->Seek(slice(prefix)); at->Valid() && view(at->key()).starts_with(prefix); at->Next()) {
+      const auto id = to_id(view(at->key()).substr(prefix.size()));
+      const auto row = id ? load(*id, Parts::slot, {}) : Loaded(std::nullopt);
+      if (row && *row) into.add_unknown((*row)->record.changed_at, *id);
+    }
+    db_.check(*at, "the unknown records");
+  }
+
+  void visit(const std::function<bool(const Record*)>& see) override {
+    const auto at = db_.iterate(Family::ids);
+    for (at->SeekToFirst(); at->Valid(); at->Next()) {
+      const auto id = to_id(view(at->key()));
+      if (id && changed_.contains(*id)) continue;
+      if (!see_one(id, see)) return;
+    }
+    db_.check(*at, "all records");
+    for (const auto& [id, present] : changed_) {
+      if (present.place != 0 && !see_one(id, see)) return;
+    }
+  }
+
+  void save(const Naming& naming) override { save_naming(db_, naming); }
+
+  Usage usage_of(const std::string& scope) override { return usage_.of(scope); }
+  void add_usage(const std::string& scope, const UsageChange& change) override {
+    usage_.add(scope, change);
+  }
+
+  void flush() override {
+    if (changed_.empty() && !is_counted_) return usage_.flush();
+    due_.flush([this](const DueLists::Entry& entry) { return is_due(entry); });
+    for (const auto& [id, present] : changed_) {
+      if (present.place == 0) {
+        db_.remove(Family::ids, bytes_of(id));
+      } else {
+        db_.append(Family::ids, bytes_of(id), to_value(present));
+      }
+    }
+    changed_.clear();
+    is_counted_ = false;
+    write_counts(db_, counts_);
+    segments_.flush();
+    usage_.flush();
+  }
+
+  void append_evidence(const RecordId& id, const EvidenceEntry& entry) override {
+    std::string key(bytes_of(id));
+    append_ordered(key, static_cast<std::uint64_t>(++counts_.last_number));
+    is_counted_ = true;
+    db_.put(Family::evidence, key, to_evidence_value(id, entry));
+  }
+
+  Log evidence(const RecordId& id) override {
+    std::vector<EvidenceEntry> entries;
+    const std::string_view prefix = bytes_of(id);
+    const auto at = db_.iterate(Family::evidence);
+    for (at->Seek(slice(prefix)); at->Valid() && view(at->key()).starts_with(prefix); at->Next()) {
+      auto entry = parse_evidence_value(id, view(at->value()));
+      if (!entry) return std::unexpected(unreadable(id, entry.error()));
+      entries.push_back(std::move(*entry));
+    }
+    db_.check(*at, "evidence");
+    return entries;
+  }
+
+  Journals* journals() override { return &journals_; }
+
+ private:
+  static std::string to_value(const Present& present) {
+    std::string value = ordered_key(present.place);
+    value += static_cast<char>(present.state);
+    const std::size_t at = value.size();
+    value.resize(at + sizeof present.size);
+    ByteWriter(value.data() + at).number(present.size);
+    return value;
+  }
+
+  std::expected<Present, std::string> present_of(const RecordId& id) {
+    if (const auto changed = changed_.find(id); changed != changed_.end()) return changed->second;
+    const auto found = db_.get(Family::ids, bytes_of(id), ids_bytes_);
+    if (!found) return std::unexpected(found.error());
+    if (!*found) return Present{};
+    const std::string_view value = view(ids_bytes_);
+    const auto place = static_cast<std::int64_t>(ordered_at(value, 0));
+    if (value.size() != sizeof place + 1 + sizeof(std::uint32_t) || place <= 0) {
+      return std::unexpected("its place is damaged");
+    }
+    return Present{place, ByteReader(value.substr(sizeof place + 1)).number<std::uint32_t>(),
+                   static_cast<State>(value[sizeof place])};
+  }
+
+  bool is_due(const DueLists::Entry& entry) {
+    const auto present = present_of(entry.id);
+    // What cannot be read is not gone: the step finds out, and hides it.
+    const bool is_present = !present || present->place == entry.place;
+    return is_present && !work_.is_hidden_from_lifecycle(entry.id);
+  }
+
+  /// Valid until the next read or write.
+  std::expected<Version, std::string_view> version_at(const Present& present) {
+    std::string_view bytes;
+    const auto place = static_cast<std::uint64_t>(present.place);
+    if (place >= db_.next()) {
+      bytes = std::string_view(db_.versions()).substr(place - db_.next(), present.size);
+    } else {
+      if (!db_.read_version(place, present.size, bytes_)) {
+        return std::unexpected("its bytes are missing");
+      }
+      bytes = bytes_;
+    }
+    if (bytes.size() < sizeof(RecordId::bytes)) return std::unexpected("its row is damaged");
+    Version version;
+    version.id = bytes.substr(0, sizeof(RecordId::bytes));
+    ByteReader in(bytes.substr(version.id.size()));
+    version.record = in.framed();
+    version.answer = in.framed();
+    version.body = in.framed();
+    if (in.is_cut_short() || !in.is_at_end()) return std::unexpected("its row is damaged");
+    return version;
+  }
+
+  std::expected<Row, StoreError> read_row(const RecordId& id, const Present& present, Parts parts,
+                                          StoreTime now) {
+    const auto version = version_at(present);
+    if (!version) return std::unexpected(unreadable(id, version.error()));
+    if (version->id != bytes_of(id)) {
+      return std::unexpected(unreadable(id, "its row has another id"));
+    }
+    auto record = decode_record(id, version->record);
+    if (!record) return std::unexpected(unreadable(id, record.error()));
+    if (record->state != present.state) {
+      return std::unexpected(unreadable(id, "its state is not that of its row"));
+    }
+    if (record->state == State::in_progress) {
+      return std::unexpected(unreadable(id, "it is running, but among the settled records"));
+    }
+    Row row{std::move(*record), present.place};
+    const bool answered =
+        parts == Parts::all ||
+        (parts == Parts::answer && transitions::state_at(row.record, now) == State::completed);
+    if (answered && row.record.state == State::completed) {
+      if (version->answer.empty()) return std::unexpected(unreadable(id, "its answer is missing"));
+      auto response = decode_checked_answer(id, version->answer, version->body);
+      if (!response) return std::unexpected(unreadable(id, response.error()));
+      row.record.response = std::move(*response);
+    }
+    if (parts == Parts::all && row.record.stored_request) {
+      auto request = request_of(row);
+      if (!request) return std::unexpected(std::move(request.error()));
+      row.record.stored_request = std::move(*request);
+    }
+    return row;
+  }
+
+  void encode_answer_of(const Record& record) {
+    answer_bytes_.clear();
+    if (record.response) encode_checked_answer(record.id, *record.response, answer_bytes_);
+  }
+
+  /// The step did not read the answer, so its bytes go on as they are.
+  void keep_answer_of(const RecordId& id) {
+    answer_bytes_.clear();
+    kept_body_.clear();
+    const auto present = present_of(id);
+    if (!present || present->place == 0) return;
+    const auto version = version_at(*present);
+    if (!version) return;
+    answer_bytes_ = version->answer;
+    kept_body_ = version->body;
+  }
+
+  /// A new version, with the answer in answer_bytes_.
+  void write(const Record& record, std::string_view body) {
+    std::string& versions = db_.versions();
+    encode_record(record, record_bytes_);
+    const std::size_t begin = versions.size();
+    versions.append(bytes_of(record.id));
+    const std::size_t framed_at = versions.size();
+    versions.resize(framed_at + framed_bytes(record_bytes_) + framed_bytes(answer_bytes_) +
+                    framed_bytes(body));
+    ByteWriter out(versions.data() + framed_at);
+    out.framed(record_bytes_);
+    out.framed(answer_bytes_);
+    out.framed(body);
+    const auto place = static_cast<std::int64_t>(db_.next() + begin);
+    const auto size = static_cast<std::uint32_t>(versions.size() - begin);
+    changed_[record.id] = {place, size, record.state};
+    segments_.add(SegmentLog::segment_of(static_cast<std::uint64_t>(place)), size);
+    ++counts_.by_state[static_cast<std::size_t>(record.state)];
+    work_.add(record);
+    const auto due = transitions::due_at(record);
+    if (due && is_reaped(record.state)) due_.add(*due, {record.id, place});
+  }
+
+  /// The present version.
+  void drop(const RecordId& id) {
+    const auto present = present_of(id);
+    if (!present || present->place == 0) return;
+    if (WorkLists::has_list(present->state)) {
+      const auto version = version_at(*present);
+      const auto record =
+          version ? decode_record(id, version->record)
+                  : std::expected<Record, std::string_view>(std::unexpected(version.error()));
+      work_.drop(id, present->state, record ? &*record : nullptr);
+    }
+    const auto state = static_cast<std::size_t>(present->state);
+    if (state < counts_.by_state.size() && counts_.by_state[state] > 0) --counts_.by_state[state];
+    segments_.drop(SegmentLog::segment_of(static_cast<std::uint64_t>(present->place)),
+                   present->size);
+    changed_[id] = {};
+  }
+
+  bool see_one(const std::optional<RecordId>& id, const std::function<bool(const Record*)>& see) {
+    if (!id) return see(nullptr);
+    const auto row = load(*id, Parts::slot, {});
+    if (!row) return see(nullptr);
+    return !*row || see(&(*row)->record);
+  }
+
+  /// Appends the record if `verb` asks for it and it can be read.
+  void show(const List& verb, StoreTime now, const RecordId& id, std::vector<Record>& found) {
+    if (left_out_.contains(id)) return;
+    const auto present = present_of(id);
+    if (!present || present->place == 0) return;
+    auto row = read_row(id, *present, Parts::slot, now);
+    if (!row) return;
+    if (row->record.state == State::completed) {
+      const auto version = version_at(*present);
+      auto status =
+          version
+              ? decode_status(version->answer)
+              : std::expected<StoredResponse, std::string_view>(std::unexpected(version.error()));
+      if (status) row->record.response = std::move(*status);
+    }
+    auto record = transitions::view(std::move(row->record), now);
+    if (record && is_listed(verb, *record)) found.push_back(std::move(*record));
+  }
+
+  void change_request(const Record& record) {
+    if (!record.stored_request) return forget_request(record.id);
+    request_bytes_ = *record.stored_request;
+    append_checksum(record.id, request_bytes_);
+    db_.put(Family::requests, bytes_of(record.id), request_bytes_);
+  }
+  /// Few records have one, and a deletion costs as much as a row.
+  void forget_request(const RecordId& id) {
+    const auto found = db_.find(Family::requests, bytes_of(id), request_bytes_);
+    if (!found || *found) db_.erase(Family::requests, bytes_of(id));
+  }
+
+  Database& db_;
+  Counts counts_;
+  bool is_counted_ = false;  ///< The counts changed, and no record did.
+  // Of this transaction.
+  std::unordered_map<RecordId, Present, IdHash> changed_;
+
+  Segments segments_;
+  DueLists due_;
+  WorkLists work_;
+  UsageValues usage_;
+  JournalLines journals_;
+  std::set<RecordId> left_out_;
+  std::string bytes_;
+  Database::Bytes ids_bytes_;
+  std::string record_bytes_;
+  std::string answer_bytes_;
+  std::string kept_body_;
+  std::string request_bytes_;
+};
+
+}  // namespace
+
+std::expected<std::unique_ptr<SlotTable>, std::string> make_slot_table(Database& db) {
+  auto counts = read_counts(db);
+  if (!counts) return std::unexpected(std::move(counts.error()));
+  return std::make_unique<Slots>(db, *counts);
+}
+
+}  // namespace idem::segments

@@ -1,0 +1,26 @@
+#include "store/store_kind.hpp"
+
+#include "store/log/log_store.hpp"
+
+namespace idem {
+namespace {
+
+constexpr std::string_view scheme = "log:";
+
+std::expected<void, std::string> check(const std::string&) { return {}; }
+
+std::expected<std::unique_ptr<Store>, StoreError> open(const std::string& url,
+                                                       const IdentitySettings& identity,
+                                                       const OpenOptions& options) {
+  return open_log(url.substr(scheme.size()), identity,
+                  {.host = {}, .which = options.which, .opened = options.opened});
+}
+
+}  // namespace
+
+extern "C" {
+extern const StoreKind idem_kind_log;
+const StoreKind idem_kind_log{&check, &open, nullptr, nullptr};
+}
+
+}  // namespace idem

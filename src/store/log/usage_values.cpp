@@ -1,0 +1,41 @@
+#include "store/log/usage_values.hpp"
+
+#include "core/bytes/byte_cursor.hpp"
+
+namespace idem::segments {
+
+UsageValues::UsageValues(Database& db) : db_(db) {
+  const auto at = db_.iterate(Family::usage);
+  for (at->SeekToFirst(); at->Valid(); at->Next()) {
+    ByteReader in(view(at->value()));
+    UsageChange usage;
+    usage.active = static_cast<std::int64_t>(in.number<std::uint64_t>());
+    usage.bytes = static_cast<std::int64_t>(in.number<std::uint64_t>());
+    book_.add(std::string(view(at->key())), usage);
+  }
+  db_.check(*at, "usage");
+}
+
+// A change of the rate's moment alone is not written: a start forgets it.
+void UsageValues::add(const std::string& scope, const UsageChange& change) {
+  book_.add(scope, change);
+  if (change.active != 0 || change.bytes != 0) changed_.insert(scope);
+}
+
+void UsageValues::flush() {
+  for (const std::string& scope : changed_) {
+    const Usage usage = book_.of(scope);
+    if (usage.active == 0 && usage.bytes == 0) {
+      db_.remove(Family::usage, scope);
+      continue;
+    }
+    std::array<char, 2 * sizeof(std::uint64_t)> bytes{};
+    ByteWriter out(bytes.data());
+    out.number(usage.active);
+    out.number(usage.bytes);
+    db_.append(Family::usage, scope, {bytes.data(), bytes.size()});
+  }
+  changed_.clear();
+}
+
+}  // namespace idem::segments
