@@ -80,13 +80,10 @@ void Secrets::add(std::string_view value) {
 void Secrets::add_field(std::string_view name, std::string_view value) {
   if (!has_secret_name(name) || lower(name) == key_header_) return;
   value = trimmed(value);
-  add(value);
-  // "Bearer abc": a server may repeat `abc` alone.
-  const auto space = value.find(' ');
-  if (space != value.npos) {
-    const auto part = trimmed(value.substr(space));
-    if (part.size() >= part_bytes_min) add(part);
-  }
+  // "Bearer abc": the scheme is none, and a server may repeat `abc` alone.
+  const auto space = std::min(value.find(' '), value.size());
+  const auto part_behind = trimmed(value.substr(space));
+  add(part_behind.size() >= part_bytes_min ? part_behind : value);
   if (!lower(name).contains("cookie")) return;
   for (std::size_t at = 0; at < value.size();) {
     const auto end = std::min(value.find(';', at), value.size());

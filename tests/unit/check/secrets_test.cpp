@@ -23,7 +23,7 @@ Spec spec_with_secrets() {
 TEST(CheckSecrets, values_of_the_file_are_masked_the_longest_first) {
   const Secrets secrets(spec_with_secrets());
   EXPECT_EQ(secrets.masked("env-secret-longer env-secret"), "*** ***");
-  EXPECT_EQ(secrets.masked("Authorization: Bearer literal-token"), "Authorization: ***");
+  EXPECT_EQ(secrets.masked("Authorization: Bearer literal-token"), "Authorization: Bearer ***");
   EXPECT_EQ(secrets.masked(R"({"echo":"literal-token"})"), R"({"echo":"***"})");
   EXPECT_EQ(secrets.masked("slow-token abcdef inurl hello"), "*** *** *** hello");
   EXPECT_EQ(secrets.masked("GET /p?api_key=inquery&page=2"), "GET /p?api_key=***&page=2");
