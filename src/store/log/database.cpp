@@ -145,37 +145,19 @@ class Copy final : public ::rocksdb::WriteBatch::Handler {
   const std::vector<::rocksdb::ColumnFamilyHandle*>& handles_;
 };
 
-/// The frame that the index ends with: its place and number.
+/// The number of the frame that the index ends with.
 constexpr std::string_view last_frame_key = "last_frame";
 
-struct LastFrame {
-  std::uint64_t at = 0;
-  std::uint64_t number = 0;
-  /// The latest frame with all running records, which is this one or before it.
-  std::uint64_t whole_at = 0;
-  std::uint64_t whole_number = 0;
-};
-std::string to_value(const LastFrame& frame) {
-  std::string value(4 * sizeof(std::uint64_t), '\0');
-  ByteWriter out(value.data());
-  out.number(frame.at);
-  out.number(frame.number);
-  out.number(frame.whole_at);
-  out.number(frame.whole_number);
+std::string to_value(std::uint64_t number) {
+  std::string value(sizeof number, '\0');
+  ByteWriter(value.data()).number(number);
   append_checksum(RecordId{}, value, last_frame_key);
   return value;
 }
-std::optional<LastFrame> parse_last_frame(std::string_view value) {
+std::optional<std::uint64_t> parse_last_frame(std::string_view value) {
   const auto sound = without_checksum(RecordId{}, value, last_frame_key);
-  if (!sound) return std::nullopt;
-  ByteReader in(*sound);
-  LastFrame frame;
-  frame.at = in.number<std::uint64_t>();
-  frame.number = in.number<std::uint64_t>();
-  frame.whole_at = in.number<std::uint64_t>();
-  frame.whole_number = in.number<std::uint64_t>();
-  if (in.is_cut_short()) return std::nullopt;
-  return frame;
+  if (!sound || sound->size() != sizeof(std::uint64_t)) return std::nullopt;
+  return ByteReader(*sound).number<std::uint64_t>();
 }
 
 ::rocksdb::WriteOptions without_log() {
@@ -194,7 +176,8 @@ std::expected<std::unique_ptr<Database>, StoreError> Database::open(const Databa
     return refused(
         fmt::format("{}: the directory {} does not exist", how.path, path.parent_path().string()));
   }
-  const bool is_there = std::filesystem::exists(path / "CURRENT", code);
+  const std::string index = path / "index";
+  const bool is_there = std::filesystem::exists(path / "index" / "CURRENT", code);
   if (!is_there && std::filesystem::exists(path, code) &&
       !std::filesystem::is_directory(path, code)) {
     return refused(fmt::format("{}: is a file, and the store is a directory", how.path));
@@ -207,19 +190,19 @@ std::expected<std::unique_ptr<Database>, StoreError> Database::open(const Databa
   for (std::size_t i = 0; i < family_count; ++i) {
     families.emplace_back(names[i], family_options(static_cast<Family>(i), how.sizes, cache));
   }
-  std::unique_ptr<Database> made(new Database());
+  std::unique_ptr<Database> made(new Database(how));
   made->path_ = how.path;
   made->running_ = &running;
   ::rocksdb::DB* db = nullptr;
   const Status opened =
-      ::rocksdb::DB::Open(database_options(how), how.path, families, &made->handles_, &db);
+      ::rocksdb::DB::Open(database_options(how), index, families, &made->handles_, &db);
   if (!opened.ok()) return std::unexpected(failure(how.path, opened));
   made->db_.reset(db);
   made->seen_ =
       std::make_unique<::rocksdb::WriteBatchWithIndex>(::rocksdb::BytewiseComparator(), 0, true);
-  auto log = SegmentLog::open(how.path, how.sizes.segment_bytes);
-  if (!log) return refused(how.path + ": " + log.error());
-  made->log_ = std::move(*log);
+  for (const auto& files : {made->log_.open(), made->records_.open()}) {
+    if (!files) return refused(files.error());
+  }
   if (const auto caught_up = made->catch_up(); !caught_up) {
     return refused(
         fmt::format("{}: is damaged: {}. Keys could run again, so it is not opened and "
@@ -233,46 +216,53 @@ std::expected<void, std::string> Database::catch_up() {
   Bytes value;
   const auto found = get(Family::meta, last_frame_key, value);
   if (!found) return std::unexpected(found.error());
-  LastFrame last;
-  if (*found) {
-    const auto parsed = parse_last_frame(view(value));
-    if (!parsed) return std::unexpected("the end of its index is damaged");
-    last = *parsed;
-  }
+  const auto last = *found ? parse_last_frame(view(value)) : std::optional<std::uint64_t>(0);
+  if (!last) return std::unexpected("the end of its index is damaged");
   std::string damage;
-  const auto replayed =
-      log_->replay(last.whole_at, last.whole_number, [&](const SegmentLog::Frame& frame) {
-        ByteReader in(frame.index);
-        const std::string_view running = in.framed();
-        const std::string_view changes = in.framed();
-        const auto applied = running_->apply(running);
-        if (!applied && damage.empty()) damage = applied.error();
-        if (in.is_cut_short() && damage.empty()) damage = "a frame of its log is damaged";
-        if (!damage.empty() || frame.number <= last.number) return;
-        ::rocksdb::WriteBatch batch{std::string(changes)};
-        const Status status = db_->Write(without_log(), &batch);
-        if (!status.ok()) fail_closed(status, "catching up with the log");
-      });
+  std::uint64_t first = 0;
+  const auto replayed = log_.replay([&](const CommitLog::Frame& frame) {
+    if (first == 0) first = frame.number;
+    ByteReader in(frame.rest);
+    const auto place = in.number<std::uint64_t>();
+    const std::string_view running = in.framed();
+    const std::string_view changes = in.framed();
+    const auto applied = running_->apply(running);
+    if (!applied && damage.empty()) damage = applied.error();
+    if (in.is_cut_short() && damage.empty()) damage = "a frame of its log is damaged";
+    if (!damage.empty()) return;
+    records_.write_again(place, frame.versions);
+    records_.go_on_at(place + frame.versions.size());
+    if (frame.number <= *last) return;
+    ::rocksdb::WriteBatch batch{std::string(changes)};
+    const Status status = db_->Write(without_log(), &batch);
+    if (!status.ok()) fail_closed(status, "catching up with the log");
+  });
   if (!replayed) return replayed;
-  if (log_->last_number() < last.number) damage = "its log ends before its index";
+  if (log_.last_number() < *last) damage = "its log ends before its index";
+  if (first > *last + 1) damage = "its index is missing, or older than its log";
   if (!damage.empty()) return std::unexpected(damage);
   return {};
 }
 
-bool Database::is_indexed(std::uint32_t segment) {
+/// What index and files have on the disk by now is not needed in the log; the rest follows.
+void Database::begin_file_of_log() {
   ::rocksdb::ReadOptions in_files;
   in_files.read_tier = ::rocksdb::kPersistedTier;
   Bytes value;
   const Status status = db_->Get(in_files, handle(Family::meta), slice(last_frame_key), &value);
-  const auto last = status.ok() ? parse_last_frame(view(value)) : std::nullopt;
-  if (last && SegmentLog::segment_of(last->whole_at) > segment) return true;
+  const auto indexed = status.ok() ? parse_last_frame(view(value)) : std::nullopt;
+  log_.allow_reuse(std::min(indexed.value_or(0), records_.synced_to()));
+  records_.sync_later();
   ::rocksdb::FlushOptions later;
   later.wait = false;
   later.allow_write_stall = true;
   const Status asked = db_->Flush(later, handles_);
   if (!asked.ok()) fail_closed(asked, "flush");
-  return false;
 }
+
+Database::Database(const DatabaseSettings& how)
+    : log_(how.path + "/commits", how.sizes.segment_bytes),
+      records_(how.path + "/records", how.sizes.segment_bytes) {}
 
 Database::~Database() {
   for (auto* const one : handles_) {
@@ -336,23 +326,21 @@ void Database::commit() {
     seen_->Clear();
   }
   if (batch_.Count() == 0 && !running_->has_changed()) return;
-  // Once in each file, so that a start reads about one.
-  const bool is_whole = whole_at_ == 0 || SegmentLog::segment_of(log_->next_frame()) !=
-                                              SegmentLog::segment_of(whole_at_);
-  if (is_whole) {
-    whole_at_ = log_->next_frame();
-    whole_number_ = log_->next_number();
-  }
-  append(Family::meta, last_frame_key,
-         to_value({log_->next_frame(), log_->next_number(), whole_at_, whole_number_}));
-  frame_.assign(sizeof(std::uint32_t), '\0');
+  // All running records at the beginning of each file, so that a start need not read those before.
+  const bool is_whole = log_.begins_file();
+  if (is_whole) begin_file_of_log();
+  append(Family::meta, last_frame_key, to_value(log_.last_number() + 1));
+  frame_.assign(sizeof(std::uint64_t) + sizeof(std::uint32_t), '\0');
   running_->write(frame_, is_whole);
-  ByteWriter(frame_.data())
-      .number(static_cast<std::uint32_t>(frame_.size() - sizeof(std::uint32_t)));
+  ByteWriter head(frame_.data());
+  head.number(records_.next());
+  head.number(
+      static_cast<std::uint32_t>(frame_.size() - sizeof(std::uint64_t) - sizeof(std::uint32_t)));
   const std::size_t at = frame_.size();
   frame_.resize(at + framed_bytes(batch_.Data()));
   ByteWriter(frame_.data() + at).framed(batch_.Data());
-  log_->append(versions_, frame_);
+  log_.append(versions_, frame_);
+  records_.append(versions_, log_.last_number());
   const Status status = db_->Write(without_log(), &batch_);
   if (!status.ok()) fail_closed(status, "commit");
   batch_.Clear();

@@ -1,8 +1,9 @@
 #pragma once
 
+#include "store/log/commit_log.hpp"
 #include "store/log/log_store.hpp"
 #include "store/log/running_section.hpp"
-#include "store/log/segment_log.hpp"
+#include "store/log/version_files.hpp"
 
 #include <idem/store.hpp>
 
@@ -21,7 +22,7 @@ namespace idem::segments {
 /// What lies together, in order of its keys. Numbers in keys are big-endian, so that they order.
 enum class Family : std::uint8_t {
   meta,      ///< name -> value with a checksum
-  segments,  ///< number of a log's file -> bytes of its versions that are present
+  segments,  ///< number of a file of versions -> bytes of those that are present
   ids,       ///< record id -> place, size and state of its present version
   due,       ///< moment, place -> the ids and places of the versions that are due then
   work,      ///< the few records that a client, a worker or an operator has to come back to
@@ -38,10 +39,10 @@ struct DatabaseSettings {
   LogSizes sizes{};
 };
 
-/// The log, and beside it an index of what is where, in RocksDB. A transaction is durable once its
-/// frame is in the log; RocksDB gets it without a log of its own, writes it to its files later, and
-/// a start repeats what it had not written. Used by one thread. A failed write ends the process, as
-/// sqlite's: nobody knows what the next start will find.
+/// The log of commits, the files of versions, and an index of what is where, in RocksDB. A
+/// transaction is durable once its frame is in the log; files and index get it without a sync, and
+/// a start repeats what they had not on the disk. Used by one thread. A failed write ends the
+/// process, as sqlite's: nobody knows what the next start will find.
 class Database {
  public:
   using Bytes = ::rocksdb::PinnableSlice;
@@ -72,16 +73,13 @@ class Database {
 
   /// The versions that this transaction writes: appended here, the first at the place next().
   std::string& versions() noexcept { return versions_; }
-  std::uint64_t next() const noexcept { return log_->next(); }
+  std::uint64_t next() const noexcept { return records_.next(); }
   /// One of an earlier transaction. False: it is gone.
   bool read_version(std::uint64_t place, std::size_t size, std::string& into) {
-    return log_->read(place, size, into);
+    return records_.read(place, size, into);
   }
-  std::uint32_t current_segment() const noexcept { return log_->current(); }
-  /// True if no start would need the log up to the end of this file, which is not the current one.
-  /// Otherwise asks RocksDB to write what it has not written.
-  bool is_indexed(std::uint32_t segment);
-  void drop_segment(std::uint32_t segment) { log_->drop(segment); }
+  std::uint32_t current_file() const noexcept { return records_.current(); }
+  void drop_file(std::uint32_t file) { records_.drop(file); }
 
   bool has_written() const noexcept;
   /// Writes all of it as one, durable when this returns.
@@ -93,18 +91,18 @@ class Database {
                                 std::string_view doing) const noexcept;
 
  private:
-  Database() = default;
+  explicit Database(const DatabaseSettings& how);
   ::rocksdb::ColumnFamilyHandle* handle(Family family) const noexcept {
     return handles_[static_cast<std::size_t>(family)];
   }
 
   std::expected<void, std::string> catch_up();
+  void begin_file_of_log();
 
   std::string path_;
   RunningSection* running_ = nullptr;
-  std::unique_ptr<SegmentLog> log_;
-  std::uint64_t whole_at_ = 0;  ///< The latest frame with all running records.
-  std::uint64_t whole_number_ = 0;
+  CommitLog log_;
+  VersionFiles records_;
   std::string frame_;
   std::string versions_;
   std::unique_ptr<::rocksdb::DB> db_;

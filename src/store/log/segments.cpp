@@ -10,7 +10,7 @@ Segments::Segments(Database& db) : db_(db) {
     present_[static_cast<std::uint32_t>(ordered_at(view(at->key()), 0))] =
         ordered_at(view(at->value()), 0);
   }
-  db_.check(*at, "the log's files");
+  db_.check(*at, "the files of versions");
 }
 
 void Segments::add(std::uint32_t segment, std::uint32_t bytes) {
@@ -33,10 +33,10 @@ void Segments::flush() {
   changed_.clear();
 }
 
-// Once for each file that begins, as a look asks RocksDB's files.
+// Once for each file that begins.
 void Segments::drop_empty() {
-  if (looked_at_ == db_.current_segment()) return;
-  looked_at_ = db_.current_segment();
+  if (looked_at_ == db_.current_file()) return;
+  looked_at_ = db_.current_file();
   for (auto at = present_.begin(); at != present_.end();) {
     const auto [segment, bytes] = *at;
     // What this transaction emptied is needed if it does not come to its commit.
@@ -44,8 +44,7 @@ void Segments::drop_empty() {
       ++at;
       continue;
     }
-    if (!db_.is_indexed(segment)) return;
-    db_.drop_segment(segment);
+    db_.drop_file(segment);
     db_.remove(Family::segments, ordered_key(std::uint64_t{segment}));
     at = present_.erase(at);
   }

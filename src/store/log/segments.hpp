@@ -7,8 +7,7 @@
 
 namespace idem::segments {
 
-/// How many bytes of each file of the log are present versions. A file without any is deleted once
-/// no start needs it.
+/// How many bytes of each file of versions are present ones. A file without any is deleted.
 class Segments {
  public:
   explicit Segments(Database& db);

@@ -335,7 +335,7 @@ class Slots final : public SlotTable {
     const auto place = static_cast<std::int64_t>(db_.next() + begin);
     const auto size = static_cast<std::uint32_t>(versions.size() - begin);
     changed_[record.id] = {place, size, record.state};
-    segments_.add(SegmentLog::segment_of(static_cast<std::uint64_t>(place)), size);
+    segments_.add(VersionFiles::file_of(static_cast<std::uint64_t>(place)), size);
     ++counts_.by_state[static_cast<std::size_t>(record.state)];
     work_.add(record);
     const auto due = transitions::due_at(record);
@@ -355,7 +355,7 @@ class Slots final : public SlotTable {
     }
     const auto state = static_cast<std::size_t>(present->state);
     if (state < counts_.by_state.size() && counts_.by_state[state] > 0) --counts_.by_state[state];
-    segments_.drop(SegmentLog::segment_of(static_cast<std::uint64_t>(present->place)),
+    segments_.drop(VersionFiles::file_of(static_cast<std::uint64_t>(present->place)),
                    present->size);
     changed_[id] = {};
   }

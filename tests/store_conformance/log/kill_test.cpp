@@ -177,7 +177,10 @@ TEST_F(LogKill, T16_kill_9_at_any_moment_loses_nothing_that_was_said) {
     // Each time what the last process said, now and then all of it.
     judge(*store, i % 8 == 7 || i + 1 == kills ? all : said);
   }
-  EXPECT_FALSE(std::filesystem::exists(path + "/00000001.segment")) << "no file was deleted";
+  EXPECT_FALSE(std::filesystem::exists(path + "/records/00000001.records"))
+      << "no file was deleted";
+  EXPECT_FALSE(std::filesystem::exists(path + "/commits/00000001.commits"))
+      << "no file was used again";
   fmt::print("kills={} said={}\n", kills, all.size());
 }
 

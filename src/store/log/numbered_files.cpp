@@ -1,0 +1,122 @@
+#include "store/log/numbered_files.hpp"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <charconv>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <filesystem>
+#include <utility>
+
+namespace idem::segments {
+namespace {
+
+constexpr int open_files_max = 128;
+
+}  // namespace
+
+NumberedFiles::~NumberedFiles() {
+  for (const auto& [number, file] : files_) {
+    if (file >= 0) ::close(file);
+  }
+}
+
+std::expected<void, std::string> NumberedFiles::open() {
+  if (::mkdir(folder_.c_str(), 0700) != 0 && errno != EEXIST) {
+    return std::unexpected(fmt::format("{} cannot be made: {}", folder_, std::strerror(errno)));
+  }
+  std::error_code code;
+  for (const auto& entry : std::filesystem::directory_iterator(folder_, code)) {
+    const std::string name = entry.path().filename().string();
+    std::uint32_t number = 0;
+    const auto [end, error] = std::from_chars(name.data(), name.data() + name.size(), number, 10);
+    if (error == std::errc{} && number > 0 && std::string_view(end) == suffix_) files_[number] = -1;
+  }
+  if (code) return std::unexpected(fmt::format("{} cannot be read: {}", folder_, code.message()));
+  return {};
+}
+
+std::string NumberedFiles::path_of(std::uint32_t number) const {
+  return fmt::format("{}/{:08}{}", folder_, number, suffix_);
+}
+
+int NumberedFiles::file(std::uint32_t number) {
+  const auto found = files_.find(number);
+  if (found == files_.end()) return -1;
+  if (found->second < 0) {
+    const int file = ::open(path_of(number).c_str(), O_RDWR | O_CLOEXEC);
+    if (file >= 0) keep_open(number, file);
+  }
+  return found->second;
+}
+
+void NumberedFiles::keep_open(std::uint32_t number, int file) {
+  if (open_files_ >= open_files_max) {
+    // The oldest, as the newest are asked for most.
+    const auto oldest =
+        std::ranges::find_if(files_, [](const auto& one) { return one.second >= 0; });
+    ::close(std::exchange(oldest->second, -1));
+    --open_files_;
+  }
+  files_[number] = file;
+  ++open_files_;
+}
+
+void NumberedFiles::make(std::uint32_t number) {
+  const int file = ::open(path_of(number).c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+  if (file < 0 || ::fsync(file) != 0) fail_closed("making a file");
+  sync_names();
+  keep_open(number, file);
+}
+
+void NumberedFiles::rename(std::uint32_t from, std::uint32_t to) {
+  if (::rename(path_of(from).c_str(), path_of(to).c_str()) != 0) fail_closed("renaming a file");
+  sync_names();
+  auto moved = files_.extract(from);
+  moved.key() = to;
+  files_.insert(std::move(moved));
+}
+
+void NumberedFiles::remove(std::uint32_t number) {
+  const auto found = files_.find(number);
+  if (found == files_.end()) return;
+  if (found->second >= 0) {
+    ::close(found->second);
+    --open_files_;
+  }
+  files_.erase(found);
+  if (::unlink(path_of(number).c_str()) != 0) fail_closed("deleting a file");
+}
+
+void NumberedFiles::sync_names() const {
+  const int folder = ::open(folder_.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  if (folder < 0 || ::fsync(folder) != 0) fail_closed("syncing the folder");
+  ::close(folder);
+}
+
+void NumberedFiles::fail_closed(std::string_view doing) const noexcept {
+  std::fprintf(stderr, "idem: log store failed path=%s doing=%.*s: %s; stopping\n", folder_.c_str(),
+               static_cast<int>(doing.size()), doing.data(), std::strerror(errno));
+  std::abort();
+}
+
+bool read_at(int file, std::uint64_t offset, std::size_t size, std::string& into) {
+  into.resize(size);
+  std::size_t got = 0;
+  while (got < size) {
+    const ssize_t n =
+        ::pread(file, into.data() + got, size - got, static_cast<off_t>(offset + got));
+    if (n < 0 && errno == EINTR) continue;
+    if (n <= 0) return false;
+    got += static_cast<std::size_t>(n);
+  }
+  return true;
+}
+
+}  // namespace idem::segments

@@ -1,0 +1,54 @@
+#pragma once
+
+#include <cstdint>
+#include <expected>
+#include <map>
+#include <string>
+#include <string_view>
+
+namespace idem::segments {
+
+/// The files of a folder whose names are numbers. Used by one thread. A failure ends the process,
+/// but for those that open() and open_file() return.
+class NumberedFiles {
+ public:
+  /// `suffix`: with its dot.
+  NumberedFiles(std::string folder, std::string suffix)
+      : folder_(std::move(folder)), suffix_(std::move(suffix)) {}
+  ~NumberedFiles();
+  NumberedFiles(const NumberedFiles&) = delete;
+  NumberedFiles& operator=(const NumberedFiles&) = delete;
+
+  /// Makes the folder if it is not there, and looks what is in it. The error is a sentence.
+  std::expected<void, std::string> open();
+
+  bool has(std::uint32_t number) const { return files_.contains(number); }
+  bool is_empty() const noexcept { return files_.empty(); }
+  std::uint32_t first() const { return files_.begin()->first; }
+  std::uint32_t last() const { return files_.rbegin()->first; }
+  std::string path_of(std::uint32_t number) const;
+
+  /// -1: there is no such file, or it cannot be opened. Keeps the newest open.
+  int file(std::uint32_t number);
+  /// Makes the file; its name is durable when this returns.
+  void make(std::uint32_t number);
+  /// Gives a file another number, likewise.
+  void rename(std::uint32_t from, std::uint32_t to);
+  void remove(std::uint32_t number);
+
+  [[noreturn]] void fail_closed(std::string_view doing) const noexcept;
+
+ private:
+  void sync_names() const;
+  void keep_open(std::uint32_t number, int file);
+
+  std::string folder_;
+  std::string suffix_;
+  std::map<std::uint32_t, int> files_;  ///< -1: not open.
+  int open_files_ = 0;
+};
+
+/// All of it, or false.
+bool read_at(int file, std::uint64_t offset, std::size_t size, std::string& into);
+
+}  // namespace idem::segments

@@ -1,0 +1,68 @@
+#pragma once
+
+#include "store/log/numbered_files.hpp"
+
+#include <atomic>
+#include <condition_variable>
+#include <mutex>
+#include <thread>
+#include <vector>
+
+namespace idem::segments {
+
+/// The versions of records, one behind the other, in files of some 64 MiB. A place is the number of
+/// a file and an offset in it, so places grow. Nothing waits for them to be on the disk: what is
+/// not, a start writes again from the log of commits (commit_log.hpp), which keeps it until
+/// synced_to() says that it is.
+class VersionFiles {
+ public:
+  VersionFiles(std::string folder, std::uint64_t file_bytes);
+  ~VersionFiles();
+
+  std::expected<void, std::string> open() { return files_.open(); }
+  /// Of a start: where the next versions go; behind all that are there.
+  void go_on_at(std::uint64_t place);
+
+  /// The place of the first one that is written next.
+  std::uint64_t next() const noexcept;
+  /// At next(), for the commit of this number.
+  void append(std::string_view versions, std::uint64_t commit);
+  /// Of a start: what the log has for this place. Skips a file that was deleted since, and makes
+  /// the one that is to be the last.
+  void write_again(std::uint64_t place, std::string_view versions);
+
+  /// False: the file has no such bytes, or is gone.
+  bool read(std::uint64_t place, std::size_t size, std::string& into);
+
+  static std::uint32_t file_of(std::uint64_t place) noexcept {
+    return static_cast<std::uint32_t>(place >> 32U);
+  }
+  std::uint32_t current() const noexcept { return current_; }
+  void drop(std::uint32_t file) { files_.remove(file); }
+
+  /// Begins to bring all that was appended to the disk, in the background.
+  void sync_later();
+  /// The versions of all commits up to this number are on the disk.
+  std::uint64_t synced_to() const noexcept { return synced_to_.load(std::memory_order_acquire); }
+
+ private:
+  void write(std::uint32_t file, std::uint64_t offset, std::string_view bytes);
+  void sync_on_request(const std::stop_token& stop);
+
+  NumberedFiles files_;
+  std::uint64_t file_bytes_;
+  std::uint32_t current_ = 0;  ///< 0: there is none yet.
+  std::uint64_t end_ = 0;
+  std::uint64_t last_commit_ = 0;
+  std::vector<std::uint32_t> unsynced_;  ///< Files with bytes that may not be on the disk.
+
+  // The background's.
+  std::mutex mutex_;
+  std::condition_variable_any wake_;
+  std::vector<int> to_sync_;  ///< Duplicates of the descriptors.
+  std::uint64_t asked_to_ = 0;
+  std::atomic<std::uint64_t> synced_to_{0};
+  std::jthread thread_;
+};
+
+}  // namespace idem::segments

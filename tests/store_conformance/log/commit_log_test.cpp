@@ -1,0 +1,201 @@
+#include "store/log/commit_log.hpp"
+#include "store/log/log_store.hpp"
+#include "store_conformance/harness.hpp"
+
+#include <fmt/format.h>
+
+#include <fstream>
+
+/// The log's files: what a start reads of them after a crash, and what it refuses.
+namespace idem::test {
+namespace {
+
+namespace fs = std::filesystem;
+using segments::CommitLog;
+
+class CommitLogFiles : public testing::Test {
+ protected:
+  std::unique_ptr<CommitLog> open() {
+    auto log = std::make_unique<CommitLog>(folder_.file("log"), file_bytes);
+    const auto opened = log->open();
+    EXPECT_TRUE(opened) << opened.error();
+    return log;
+  }
+  /// The numbers and contents of all frames, or the error.
+  static std::string replay(CommitLog& log) {
+    std::string all;
+    const auto done = log.replay([&](const CommitLog::Frame& frame) {
+      all += fmt::format("{}:{}+{} ", frame.number, frame.versions, frame.rest);
+    });
+    return done ? all : "refused: " + done.error();
+  }
+  std::string replay() { return replay(*open()); }
+  void write(const std::vector<std::string>& frames) {
+    const auto log = open();
+    (void)replay(*log);
+    for (const std::string& frame : frames) log->append(frame, "i");
+  }
+
+  std::string file(int number) const {
+    return folder_.file(fmt::format("log/{:08}.commits", number));
+  }
+  static std::string content(const std::string& path) {
+    std::ifstream in(path, std::ios::binary);
+    return {std::istreambuf_iterator<char>(in), {}};
+  }
+  static void put(const std::string& path, const std::string& bytes) {
+    std::ofstream(path, std::ios::binary | std::ios::trunc) << bytes;
+  }
+
+  static constexpr std::uint64_t file_bytes = 200;
+  TempFolder folder_;
+};
+
+TEST_F(CommitLogFiles, T16_frames_come_back_over_several_files) {
+  const auto log = open();
+  EXPECT_EQ(replay(*log), "");
+  std::string all;
+  for (int i = 1; i <= 20; ++i) {
+    log->append(fmt::format("version-{}", i), "rest");
+    all += fmt::format("{}:version-{}+rest ", i, i);
+  }
+  EXPECT_TRUE(fs::exists(file(4)));
+  EXPECT_EQ(replay(), all);
+}
+
+// A file that is used again still has its old frames, which must not come back.
+TEST_F(CommitLogFiles, T16_a_file_that_no_start_needs_is_used_again) {
+  const auto log = open();
+  (void)replay(*log);
+  for (int i = 1; i <= 40; ++i) {
+    log->append(fmt::format("version-{}", i), "rest");
+    log->allow_reuse(i < 6 ? 0 : static_cast<std::uint64_t>(i - 5));
+    const std::string now = replay();
+    ASSERT_TRUE(now.ends_with(fmt::format("{}:version-{}+rest ", i, i))) << now;
+    ASSERT_EQ(now.starts_with("1:"), fs::exists(file(1))) << now;
+    // No frame that a start needs is missing.
+    for (int kept = std::max(1, i - 4); kept <= i; ++kept) {
+      ASSERT_NE((" " + now).find(fmt::format(" {}:version", kept)), std::string::npos) << now;
+    }
+  }
+  EXPECT_FALSE(fs::exists(file(1)));
+  std::size_t files = 0;
+  for (const auto& one : fs::directory_iterator(folder_.file("log"))) files += one.exists() ? 1 : 0;
+  EXPECT_LE(files, 4U);
+}
+
+// However far the last write came, the frame before is the end, and the log goes on behind it.
+TEST_F(CommitLogFiles, T16_a_frame_that_a_crash_cut_is_the_end) {
+  write({"one", "two"});
+  const std::string two = content(file(1));
+  const std::size_t begin = two.find("two") - 32;
+  const std::size_t end = begin + 32 + 4;
+  for (std::size_t at = begin; at < end; ++at) {
+    std::string cut = two;
+    std::fill(cut.begin() + static_cast<std::ptrdiff_t>(at), cut.end(), '\0');
+    if (cut == two) continue;  // The rest of the frame is zeros.
+    put(file(1), cut);
+    ASSERT_EQ(replay(), "1:one+i ") << "cut at " << at;
+    put(file(1), cut.substr(0, at));
+    ASSERT_EQ(replay(), "1:one+i ") << "ends at " << at;
+  }
+  write({"three"});
+  EXPECT_EQ(replay(), "1:one+i 2:three+i ");
+}
+
+TEST_F(CommitLogFiles, T16_a_damaged_byte_before_the_end_is_refused) {
+  write({"one", "two", "three"});
+  const std::string whole = content(file(1));
+  const std::size_t third = whole.find("three") - 32;
+  for (std::size_t at = 0; at < third; ++at) {
+    // What fills a frame up, and a number that means nothing.
+    const std::size_t in_frame = at % 40;
+    if (in_frame >= 36 || (in_frame >= 12 && in_frame < 16)) continue;
+    std::string damaged = whole;
+    damaged[at] = static_cast<char>(damaged[at] ^ 0x10);
+    put(file(1), damaged);
+    ASSERT_TRUE(replay().starts_with("refused: ")) << "byte " << at << ": " << replay();
+  }
+}
+
+// Whether the oldest ones are missing, the index knows (below).
+TEST_F(CommitLogFiles, T16_a_missing_file_is_refused) {
+  write({std::string(300, 'a'), std::string(300, 'b'), std::string(300, 'c')});
+  ASSERT_TRUE(fs::exists(file(3)));
+  fs::rename(file(2), folder_.file("elsewhere"));
+  EXPECT_TRUE(replay().starts_with("refused: ")) << replay();
+}
+
+/// The parts of a store that do not belong together.
+class LogParts : public testing::Test {
+ protected:
+  std::string path(const char* part = "") const { return folder_.file("idem.log") + part; }
+  std::expected<std::unique_ptr<Store>, StoreError> open() {
+    return open_log(path(), test_settings(), {.host = clock.host()});
+  }
+  void complete(int number) {
+    const auto store = open();
+    ASSERT_TRUE(store) << store.error().detail;
+    Reserve verb = a_reserve(number);
+    verb.generation = 1;
+    const auto outcome = ask_and_wait(**store, verb);
+    ASSERT_TRUE(outcome && is<Execute>(*outcome));
+    ASSERT_TRUE(ask_and_wait(**store, a_complete(std::get<Execute>(*outcome))));
+  }
+  std::string why_refused() {
+    const auto store = open();
+    return store ? "it was opened" : store.error().detail;
+  }
+
+  TestClock clock;
+  TempFolder folder_;
+};
+
+TEST_F(LogParts, T01_a_store_without_its_log_is_refused) {
+  complete(1);
+  fs::remove_all(path("/commits"));
+  EXPECT_NE(why_refused().find("its log ends before its index"), std::string::npos)
+      << why_refused();
+}
+
+TEST_F(LogParts, T01_an_older_log_is_refused) {
+  complete(1);
+  fs::copy(path("/commits"), path("/older"));
+  complete(2);
+  fs::remove_all(path("/commits"));
+  fs::rename(path("/older"), path("/commits"));
+  EXPECT_NE(why_refused().find("its log ends before its index"), std::string::npos)
+      << why_refused();
+}
+
+// The log has all that the index had, as long as none of its files was used again.
+TEST_F(LogParts, T01_an_index_that_is_gone_is_made_again_from_a_whole_log) {
+  complete(1);
+  fs::remove_all(path("/index"));
+  const auto store = open();
+  ASSERT_TRUE(store) << store.error().detail;
+  Reserve verb = a_reserve(1, 2);
+  verb.generation = 1;
+  const auto outcome = ask_and_wait(**store, verb);
+  EXPECT_TRUE(outcome && is<Replay>(*outcome));
+}
+
+TEST_F(LogParts, T01_versions_that_are_gone_are_damage_or_written_again) {
+  complete(1);
+  fs::remove_all(path("/records"));
+  const auto store = open();
+  ASSERT_TRUE(store) << store.error().detail;
+  Reserve verb = a_reserve(1, 2);
+  verb.generation = 1;
+  const auto outcome = ask_and_wait(**store, verb);
+  EXPECT_TRUE(outcome && is<Replay>(*outcome)) << "the log has it still";
+}
+
+TEST_F(LogParts, T01_one_process_owns_it) {
+  const auto store = open();
+  ASSERT_TRUE(store);
+  EXPECT_NE(why_refused().find("another process owns"), std::string::npos) << why_refused();
+}
+
+}  // namespace
+}  // namespace idem::test
