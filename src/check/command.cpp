@@ -131,11 +131,14 @@ void drain(File& output, std::string& text) {
   }
 }
 
-/// Until the process has exited; false: it had not after `until`.
+/// Until the process has exited; false: it had not after `until`. A signal that came is sent again
+/// until it works: the first one may have met the shell between two programs.
 bool wait_for(const File& process, File& output, std::string& text, Clock::time_point until) {
   for (;;) {
-    const auto left = std::chrono::ceil<Millis>(until - Clock::now());
+    auto left = std::chrono::ceil<Millis>(until - Clock::now());
     if (left <= Millis(0)) return false;
+    left = std::min(left, Millis(100));
+    if (const int signal = came.load(); signal != 0) ::kill(-group.load(), signal);
     std::array<pollfd, 2> both{pollfd{process.fd(), POLLIN, 0}, pollfd{output.fd(), POLLIN, 0}};
     if (::poll(both.data(), both.size(), static_cast<int>(left.count())) < 0) continue;  // EINTR
     if (both[1].revents != 0) drain(output, text);
