@@ -219,9 +219,13 @@ std::expected<void, std::string> Database::catch_up() {
   const auto last = *found ? parse_last_frame(view(value)) : std::optional<std::uint64_t>(0);
   if (!last) return std::unexpected("the end of its index is damaged");
   std::string damage;
-  std::uint64_t first = 0;
+  bool is_first = true;
   const auto replayed = log_.replay([&](const CommitLog::Frame& frame) {
-    if (first == 0) first = frame.number;
+    // Before anything reaches the index, which would know the later frames alone at the next start.
+    if (is_first && frame.number > *last + 1) {
+      damage = "its index is missing, or older than its log";
+    }
+    is_first = false;
     ByteReader in(frame.rest);
     const auto place = in.number<std::uint64_t>();
     const std::string_view running = in.framed();
@@ -239,7 +243,6 @@ std::expected<void, std::string> Database::catch_up() {
   });
   if (!replayed) return replayed;
   if (log_.last_number() < *last) damage = "its log ends before its index";
-  if (first > *last + 1) damage = "its index is missing, or older than its log";
   if (!damage.empty()) return std::unexpected(damage);
   return {};
 }

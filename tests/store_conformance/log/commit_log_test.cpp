@@ -180,6 +180,26 @@ TEST_F(LogParts, T01_an_index_that_is_gone_is_made_again_from_a_whole_log) {
   EXPECT_TRUE(outcome && is<Replay>(*outcome));
 }
 
+// Also at the second start: the first one must not give the index what is left.
+TEST_F(LogParts, T01_an_index_that_is_gone_is_not_made_of_a_part_of_the_log) {
+  {
+    auto store = open_log(path(), test_settings(),
+                          {.host = clock.host(), .sizes = {.segment_bytes = 1'024}});
+    ASSERT_TRUE(store) << store.error().detail;
+    for (int number = 1; number < 40; ++number) {
+      Reserve verb = a_reserve(number);
+      verb.generation = 1;
+      ASSERT_TRUE(ask_and_wait(**store, verb));
+    }
+  }
+  fs::remove_all(path("/index"));
+  fs::remove(path("/commits/00000001.commits"));
+  for (int start = 1; start <= 2; ++start) {
+    EXPECT_NE(why_refused().find("its index is missing, or older"), std::string::npos)
+        << "start " << start << ": " << why_refused();
+  }
+}
+
 TEST_F(LogParts, T01_versions_that_are_gone_are_damage_or_written_again) {
   complete(1);
   fs::remove_all(path("/records"));
