@@ -7,6 +7,7 @@
 #include <condition_variable>
 #include <mutex>
 #include <span>
+#include <string>
 #include <vector>
 
 namespace idem {
@@ -16,6 +17,21 @@ namespace idem {
 class StoreTask {
  public:
   virtual ~StoreTask() = default;
+
+  virtual bool reserves() const noexcept { return false; }
+  virtual bool settles() const noexcept { return false; }
+
+  /// The store's medium is gone. The task did not run.
+  virtual void refuse(const std::string& why) = 0;
+  /// The task ran, and no start may ever find its commit.
+  virtual void lose(const std::string& why) = 0;
+
+  /// The call that changed a record, and its result, for the watcher; null: none did.
+  struct Change {
+    StoreCall call;
+    StoreResult result;
+  };
+  virtual const Change* change() const noexcept { return nullptr; }
 };
 
 struct QueuedCall {

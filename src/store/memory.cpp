@@ -1,8 +1,4 @@
-#include "core/record/no_waiting.hpp"
-#include "core/record/store_clock.hpp"
-#include "core/transitions/store_steps.hpp"
-#include "store/call_queue.hpp"
-#include "store/change_notifier.hpp"
+#include "store/embedded/ledger_store.hpp"
 #include "store/stores.hpp"
 
 #include <idem/fingerprint.hpp>
@@ -11,7 +7,6 @@
 #include <algorithm>
 #include <map>
 #include <set>
-#include <thread>
 
 namespace idem {
 namespace {
@@ -189,68 +184,44 @@ class MemoryTable final : public RecordTable {
   UsageBook usage_;
 };
 
-class MemoryStore final : public Store {
+/// There is nothing to make durable.
+class NoMedium final : public embedded::Medium {
  public:
-  MemoryStore(const IdentitySettings& settings, std::function<StoreTime()> clock)
-      : clock_(std::move(clock)) {
-    identity_.generation = naming_.generation;
-    naming_.by_operation = settings.key_scope == "operation";
-    random_bytes(identity_.scope_secret);
-    // There are no records yet, so none under an older secret.
-    identity_.secret = settings.secrets.empty() ? identity_.scope_secret : settings.secrets.front();
-    thread_ = std::jthread([this] { run(); });
-  }
-
-  ~MemoryStore() override {
-    queue_.close();
-    thread_.join();
-  }
-
-  void call(StoreCall what, StoreCompletion done) override {
-    queue_.push(std::move(what), std::move(done));
-  }
-
-  void watch(std::shared_ptr<Watcher> watcher) override { changes_.watch(std::move(watcher)); }
-
-  const Identity& identity() const noexcept override { return identity_; }
-
-  std::optional<std::uint64_t> asked() const noexcept override { return queue_.asked(); }
-
- private:
-  void run() {
-    const NoWaiting own_thread(is_store_thread);
-    for (;;) {
-      auto batch = queue_.take(true);
-      for (auto& done : batch.turned_away) done(queue_is_full());
-      for (auto& [call, done, task] : batch.calls) {
-        auto result = do_step(call, {table_, fences_, tally_, clock_(), naming_});
-        changes_.notify(call, result);
-        done(std::move(result));
-        done = nullptr;
-      }
-      if (batch.last) return;
-    }
-  }
-
-  std::function<StoreTime()> clock_;
-  Identity identity_;
-  Naming naming_;  ///< The thread's own.
-  CallQueue queue_;
-  ChangeNotifier changes_;
-  MemoryTable table_;
-  transitions::FenceCounter fences_;
-  RecordTally tally_{table_};
-  std::jthread thread_;
+  void begin(StoreTime) override {}
+  bool has_written() const override { return false; }
+  void commit() override {}
+  void put_highest_fence(Fence) override {}
+  void put_clock_mark(const ClockMark&) override {}
+  void put_closed() override {}
+  void run(StoreTask& task, const Step&) override { task.refuse("memory has no transactions"); }
+  std::string what_is_lost() override { return {}; }
+  void tidy() override {}
+  void close() override {}
 };
+
+Identity new_identity(const IdentitySettings& settings, const Naming& naming) {
+  Identity identity;
+  identity.generation = naming.generation;
+  random_bytes(identity.scope_secret);
+  // There are no records yet, so none under an older secret.
+  identity.secret = settings.secrets.empty() ? identity.scope_secret : settings.secrets.front();
+  return identity;
+}
 
 }  // namespace
 
 std::expected<std::unique_ptr<Store>, StoreError> open_memory(const IdentitySettings& settings,
                                                               std::function<StoreTime()> clock) {
-  if (!clock) {
-    clock = [host = StoreClock(this_host(), std::nullopt)] { return host.now(); };
-  }
-  return std::make_unique<MemoryStore>(settings, std::move(clock));
+  HostClock host = this_host();
+  if (clock) host = {clock, [clock] { return clock().time_since_epoch(); }, {}};
+  Naming naming;
+  naming.by_operation = settings.key_scope == "operation";
+  return std::make_unique<embedded::LedgerStore>(
+      embedded::LedgerParts{.identity = new_identity(settings, naming),
+                            .naming = naming,
+                            .clock = StoreClock(std::move(host), std::nullopt),
+                            .medium = std::make_unique<NoMedium>(),
+                            .table = std::make_unique<MemoryTable>()});
 }
 
 }  // namespace idem

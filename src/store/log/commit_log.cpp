@@ -136,6 +136,7 @@ std::expected<void, std::string> CommitLog::replay(const std::function<void(cons
   if (files_.last() != current_) {
     return std::unexpected(files_.path_of(current_ + 1) + " is missing");
   }
+  in_use_ = embedded::PathInUse(files_.path_of(current_));
   return {};
 }
 
@@ -164,6 +165,7 @@ void CommitLog::begin_file() {
   }
   current_ = next;
   end_ = 0;
+  in_use_ = embedded::PathInUse(files_.path_of(current_));
 }
 
 void CommitLog::append(std::string_view versions, std::string_view rest) {

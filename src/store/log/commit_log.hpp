@@ -1,5 +1,6 @@
 #pragma once
 
+#include "store/embedded/path_in_use.hpp"
 #include "store/log/numbered_files.hpp"
 
 #include <functional>
@@ -32,6 +33,8 @@ class CommitLog {
   std::uint64_t last_number() const noexcept { return number_; }
   /// Durable when it returns.
   void append(std::string_view versions, std::string_view rest);
+  /// Empty: a start finds what was appended. Otherwise a sentence.
+  std::string what_is_lost() const { return in_use_.what_is_wrong(); }
   /// No start needs the frames up to this number.
   void allow_reuse(std::uint64_t to) noexcept { reusable_to_ = to; }
 
@@ -39,7 +42,8 @@ class CommitLog {
   void begin_file();
 
   NumberedFiles files_;
-  std::uint64_t file_bytes_;  ///< A file with so many is full; earlier ones may have others.
+  embedded::PathInUse in_use_;  ///< The current one.
+  std::uint64_t file_bytes_;    ///< A file with so many is full; earlier ones may have others.
   std::map<std::uint32_t, std::uint64_t> last_in_;  ///< The last frame of each file before.
   std::uint32_t current_ = 0;                       ///< 0: there is none yet.
   std::uint64_t end_ = 0;                           ///< Of what was written in the current one.

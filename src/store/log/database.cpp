@@ -209,6 +209,9 @@ std::expected<std::unique_ptr<Database>, StoreError> Database::open(const Databa
                     "nothing was changed: bring back a copy of the store",
                     how.path, caught_up.error()));
   }
+  for (const std::string& part : {how.path, how.path + "/records", index}) {
+    made->in_use_.emplace_back(part);
+  }
   return made;
 }
 
@@ -261,6 +264,25 @@ void Database::begin_file_of_log() {
   later.allow_write_stall = true;
   const Status asked = db_->Flush(later, handles_);
   if (!asked.ok()) fail_closed(asked, "flush");
+}
+
+std::string Database::what_is_lost() {
+  for (const embedded::PathInUse& part : in_use_) {
+    if (std::string wrong = part.what_is_wrong(); !wrong.empty()) return wrong;
+  }
+  std::string lost = log_.what_is_lost();
+  if (!lost.empty() && !std::exchange(has_saved_all_, true)) save_all();
+  if (lost.empty()) has_saved_all_ = false;
+  return lost;
+}
+
+void Database::save_all() {
+  records_.sync_later();
+  records_.wait_for_sync();
+  ::rocksdb::FlushOptions now;
+  now.allow_write_stall = true;
+  const Status flushed = db_->Flush(now, handles_);
+  if (!flushed.ok()) fail_closed(flushed, "flush");
 }
 
 Database::Database(const DatabaseSettings& how)

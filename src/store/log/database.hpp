@@ -85,6 +85,10 @@ class Database {
   /// Writes all of it as one, durable when this returns.
   void commit();
 
+  /// Empty: all of it is where it was opened. Otherwise a sentence. If only the log is gone, index
+  /// and files get all that was committed, so that the next start knows that something is missing.
+  std::string what_is_lost();
+
   const std::string& path() const noexcept { return path_; }
 
   [[noreturn]] void fail_closed(const ::rocksdb::Status& status,
@@ -98,8 +102,11 @@ class Database {
 
   std::expected<void, std::string> catch_up();
   void begin_file_of_log();
+  void save_all();
 
   std::string path_;
+  std::vector<embedded::PathInUse> in_use_;
+  bool has_saved_all_ = false;
   RunningSection* running_ = nullptr;
   CommitLog log_;
   VersionFiles records_;

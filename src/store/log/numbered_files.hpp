@@ -36,6 +36,8 @@ class NumberedFiles {
   void rename(std::uint32_t from, std::uint32_t to);
   void remove(std::uint32_t number);
 
+  const std::string& folder() const noexcept { return folder_; }
+
   [[noreturn]] void fail_closed(std::string_view doing) const noexcept;
 
  private:

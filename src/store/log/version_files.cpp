@@ -88,6 +88,11 @@ void VersionFiles::sync_later() {
   wake_.notify_one();
 }
 
+void VersionFiles::wait_for_sync() {
+  std::unique_lock lock(mutex_);
+  synced_.wait(lock, [this] { return synced_to_.load() >= asked_to_; });
+}
+
 void VersionFiles::sync_on_request(const std::stop_token& stop) {
   ::pthread_setname_np(::pthread_self(), "idem-sync");
   std::unique_lock lock(mutex_);
@@ -101,6 +106,7 @@ void VersionFiles::sync_on_request(const std::stop_token& stop) {
     }
     synced_to_.store(to, std::memory_order_release);
     lock.lock();
+    synced_.notify_all();
   }
 }
 

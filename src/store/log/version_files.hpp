@@ -42,6 +42,8 @@ class VersionFiles {
 
   /// Begins to bring all that was appended to the disk, in the background.
   void sync_later();
+  /// Until all is on the disk for which sync_later() was called.
+  void wait_for_sync();
   /// The versions of all commits up to this number are on the disk.
   std::uint64_t synced_to() const noexcept { return synced_to_.load(std::memory_order_acquire); }
 
@@ -59,6 +61,7 @@ class VersionFiles {
   // The background's.
   std::mutex mutex_;
   std::condition_variable_any wake_;
+  std::condition_variable_any synced_;
   std::vector<int> to_sync_;  ///< Duplicates of the descriptors.
   std::uint64_t asked_to_ = 0;
   std::atomic<std::uint64_t> synced_to_{0};

@@ -1,15 +1,14 @@
 #pragma once
 
-#include <cstdint>
+#include "store/embedded/path_in_use.hpp"
+
 #include <string>
 
 struct sqlite3;
 
 namespace idem::sqlite {
 
-/// The database file and its write-ahead log as they were when they were opened. If they are moved,
-/// replaced or deleted afterwards, SQLite goes on writing to the open files, which the next start
-/// will not find.
+/// The database file and its write-ahead log as they were when they were opened.
 class OpenFile {
  public:
   /// `path`: as the store was asked to open it; empty: as SQLite names it. `db` has written.
@@ -19,19 +18,12 @@ class OpenFile {
   std::string what_is_wrong() const;
 
   /// The log's path.
-  const std::string& log() const noexcept { return log_.path; }
+  const std::string& log() const noexcept { return log_path_; }
 
  private:
-  struct Named {
-    std::string path;
-    std::uint64_t device = 0;
-    std::uint64_t inode = 0;
-
-    explicit Named(std::string where);
-    bool is_there() const;
-  };
-  Named file_;
-  Named log_;
+  std::string log_path_;
+  embedded::PathInUse file_;
+  embedded::PathInUse log_;
 };
 
 }  // namespace idem::sqlite

@@ -99,7 +99,7 @@ void TransactionTask::run(ServiceSql& sql, const Step& step) {
     if (execute == nullptr) {
       end.how = TransactionEnd::How::not_run;
       // The reserve may have ended an expired lease.
-      changed_by.emplace(std::move(reserve), StoreReply(*end.reserved));
+      changed_by_.emplace(std::move(reserve), StoreReply(*end.reserved));
       return;
     }
     granted = true;
@@ -135,7 +135,7 @@ void TransactionTask::lose(const std::string& why) {
   const bool has_written = granted || end.how == TransactionEnd::How::committed;
   end = {.how = has_written ? TransactionEnd::How::in_doubt : TransactionEnd::How::unavailable,
          .why = why};
-  changed_by.reset();
+  changed_by_.reset();
 }
 
 void TransactionTask::work(ServiceSql& sql, const Step& step) {
@@ -181,7 +181,7 @@ void TransactionTask::work(ServiceSql& sql, const Step& step) {
   execute(db, keep_work);
   end.how = TransactionEnd::How::committed;
   end.reply = *reply;
-  changed_by.emplace(std::move(*then), std::move(result));
+  changed_by_.emplace(std::move(*then), std::move(result));
 }
 
 // A reserve of this transaction cannot be undone, as other calls of the batch may have met it. The
@@ -194,10 +194,10 @@ void TransactionTask::give_back(const Step& step, std::string why) {
   StoreCall release =
       Release{what_.id, what_.attempt, ReleaseBasis::proven, "rolled_back", Millis{}};
   auto result = step(release);
-  changed_by.emplace(std::move(release), std::move(result));
+  changed_by_.emplace(std::move(release), std::move(result));
 }
 
-void StatementTask::run(ServiceSql& sql) {
+void StatementTask::run(ServiceSql& sql, const Step&) {
   sqlite3* const db = sql.db();
   execute(db, begin_work);
   sql.works(whose_ == Whose::service);

@@ -10,13 +10,12 @@
 
 namespace idem::sqlite {
 
-/// A task that a store without its file refuses, or answers as lost.
-class FileTask : public StoreTask {
+/// A service's SQL on the store's thread, within the batch's transaction.
+class ServiceTask : public StoreTask {
  public:
-  /// The task did not run.
-  virtual void refuse(const std::string& why) = 0;
-  /// The task ran, and its commit is in a file that no start will find.
-  virtual void lose(const std::string& why) = 0;
+  /// `step` makes one of the store's steps in the batch's transaction.
+  using Step = std::function<StoreResult(StoreCall&)>;
+  virtual void run(ServiceSql& sql, const Step& step) = 0;
 };
 
 /// Runs one InTransaction on the store's thread.
@@ -24,28 +23,25 @@ class FileTask : public StoreTask {
 /// It runs between the steps of a batch, in a savepoint of the batch's transaction: the work's rows
 /// are kept together with the step that ends the attempt, or undone before that step. Steps change
 /// memory that no savepoint undoes, so a step that changed something is never undone.
-class TransactionTask final : public FileTask {
+class TransactionTask final : public ServiceTask {
  public:
-  /// Makes one of the store's steps in the batch's transaction.
-  using Step = std::function<StoreResult(StoreCall&)>;
-
   explicit TransactionTask(InTransaction what) : what_(std::move(what)) {}
 
-  bool reserves() const noexcept { return what_.reserve.has_value(); }
+  bool reserves() const noexcept override { return what_.reserve.has_value(); }
+  bool settles() const noexcept override { return true; }
 
-  /// On the store's thread, within the batch's transaction. Aborts the process if the work ended
-  /// that transaction: it contained other callers' steps.
-  void run(ServiceSql& sql, const Step& step);
+  /// Aborts the process if the work ended the batch's transaction: it contained other callers'
+  /// steps.
+  void run(ServiceSql& sql, const Step& step) override;
 
   void refuse(const std::string& why) override { end = {.why = why}; }
   void lose(const std::string& why) override;
+  const Change* change() const noexcept override { return changed_by_ ? &*changed_by_ : nullptr; }
 
   TransactionEnd end{};         ///< Valid once the batch is committed.
   std::exception_ptr thrown{};  ///< The work's exception; the work was rolled back.
   bool granted = false;         ///< Its reserve was granted.
   bool is_taken_up = false;     ///< It goes on with phases that another attempt began.
-  /// The call that changed the record, and its result: for the watcher.
-  std::optional<std::pair<StoreCall, StoreResult>> changed_by{};
 
  private:
   bool find_attempt(const Step& step);
@@ -53,16 +49,17 @@ class TransactionTask final : public FileTask {
   void give_back(const Step& step, std::string why);
 
   InTransaction what_;
+  std::optional<Change> changed_by_;
 };
 
 /// One statement for Transactions::run(sql, values), in a savepoint of its own.
-class StatementTask final : public FileTask {
+class StatementTask final : public ServiceTask {
  public:
   enum class Whose : std::uint8_t { service, ours };
   StatementTask(Whose whose, std::string_view sql, std::span<const SqlValue> values)
       : whose_(whose), sql_(sql), values_(values) {}
 
-  void run(ServiceSql& sql);
+  void run(ServiceSql& sql, const Step& step) override;
   void refuse(const std::string& why) override { result = std::unexpected(why); }
   void lose(const std::string& why) override { result = std::unexpected(why); }
 

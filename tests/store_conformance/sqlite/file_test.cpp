@@ -1,5 +1,5 @@
 #include "store/sqlite/sqlite_store.hpp"
-#include "store_conformance/harness.hpp"
+#include "store_conformance/lost_medium.hpp"
 
 #include <idem/sqlite.hpp>
 
@@ -17,7 +17,7 @@ namespace {
 namespace fs = std::filesystem;
 using Code = StoreError::Code;
 
-class SqliteFile : public testing::Test {
+class SqliteFile : public OnLostMedium {
  protected:
   void SetUp() override {
     store_ = open_by_url("sqlite:" + path(), clock);
@@ -31,45 +31,6 @@ class SqliteFile : public testing::Test {
     close();
     store_ = open_by_url("sqlite:" + path(), clock);
   }
-
-  /// The error's code; none for an answer of the store's.
-  template <class Verb>
-  std::optional<Code> error_of(Verb verb) {
-    if constexpr (std::is_same_v<Verb, Reserve>) verb.generation = 1;
-    const auto reply = ask_and_wait(*store_, std::move(verb));
-    return reply ? std::nullopt : std::optional(reply.error().code);
-  }
-  std::string outcome_of(int key_number) {
-    Reserve verb = a_reserve(key_number, 2);
-    verb.generation = 1;
-    const auto outcome = ask_and_wait(*store_, verb);
-    if (!outcome) return outcome.error().detail;
-    return is<Replay>(*outcome) ? "replay" : describe(*outcome);
-  }
-  void complete(int key_number) {
-    Reserve verb = a_reserve(key_number);
-    verb.generation = 1;
-    const auto outcome = ask_and_wait(*store_, verb);
-    ASSERT_TRUE(outcome && is<Execute>(*outcome));
-    ASSERT_TRUE(ask_and_wait(*store_, a_complete(std::get<Execute>(*outcome))));
-  }
-
-  /// The first commit into a file that is gone may be found some day, the others are not even made.
-  void expect_nothing_is_stored() {
-    EXPECT_EQ(error_of(a_reserve(2)), Code::in_doubt);
-    EXPECT_EQ(error_of(a_reserve(3)), Code::unavailable);
-    EXPECT_EQ(error_of(a_reserve(1, 2)), Code::unavailable) << "no replay either";
-    EXPECT_EQ(error_of(Find{key(1)}), Code::unavailable);
-    EXPECT_EQ(error_of(Complete{key(2), {std::nullopt, token(1)}, answer(), ""}),
-              Code::unavailable);
-    EXPECT_EQ(error_of(List{}), Code::unavailable);
-    EXPECT_NE(outcome_of(1).find("was moved, replaced or deleted"), std::string::npos)
-        << outcome_of(1);
-  }
-
-  TestClock clock;
-  TempFolder folder_;
-  std::unique_ptr<Store> store_;
 };
 
 TEST_F(SqliteFile, T01_a_file_that_is_moved_stores_nothing_until_it_is_back) {
@@ -100,13 +61,7 @@ TEST_F(SqliteFile, T01_a_log_that_is_deleted_stores_nothing_and_loses_nothing) {
   // As a start after a crash would find it.
   fs::copy_file(path(), path("after.db"));
   const auto after = open_by_url("sqlite:" + path("after.db"), clock);
-  for (const int number : {1, 5}) {
-    Reserve verb = a_reserve(number, 2);
-    verb.generation = 1;
-    const auto outcome = ask_and_wait(*after, verb);
-    ASSERT_TRUE(outcome);
-    EXPECT_TRUE(is<Replay>(*outcome)) << number;
-  }
+  for (const int number : {1, 5}) EXPECT_EQ(outcome_of(*after, number), "replay") << number;
 }
 
 TEST_F(SqliteFile, T01_a_link_that_is_pointed_elsewhere_is_noticed) {

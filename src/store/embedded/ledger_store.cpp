@@ -1,0 +1,158 @@
+#include "store/embedded/ledger_store.hpp"
+
+#include "core/record/no_waiting.hpp"
+#include "store/verb_traits.hpp"
+
+#include <idem/crash_point.hpp>
+#include <idem/store_wait.hpp>
+#include <idem/worker_limits.hpp>
+
+#include <pthread.h>
+
+#include <future>
+
+namespace idem::embedded {
+namespace {
+
+struct Batch {
+  bool reserves = false;
+  bool settles = false;
+};
+
+Batch kind_of(std::span<const QueuedCall> calls) {
+  Batch batch;
+  for (const QueuedCall& queued : calls) {
+    if (queued.task != nullptr) {
+      batch.reserves |= queued.task->reserves();
+      batch.settles |= queued.task->settles();
+    } else {
+      batch.reserves |= std::holds_alternative<Reserve>(queued.call) ||
+                        std::holds_alternative<Accept>(queued.call);
+      batch.settles |= traits_of(queued.call).ends_attempt;
+    }
+  }
+  return batch;
+}
+
+void done_with(StoreCompletion& done, StoreResult result) {
+  done(std::move(result));
+  done = nullptr;
+}
+
+}  // namespace
+
+LedgerStore::LedgerStore(LedgerParts parts)
+    : identity_(parts.identity), ledger_(std::make_unique<Ledger>(std::move(parts))) {
+  thread_ = std::jthread([this] { serve(); });
+}
+
+LedgerStore::~LedgerStore() {
+  queue_.close();
+  thread_.join();
+}
+
+bool LedgerStore::run_and_wait(StoreTask& task) {
+  if (!why_not_to_wait().empty()) return false;
+  const auto committed = std::make_shared<std::promise<void>>();
+  auto waiting = committed->get_future();
+  queue_.push(task, [committed](const StoreResult&) { committed->set_value(); });
+  waiting.wait();
+  return true;
+}
+
+void LedgerStore::serve() {
+  ::pthread_setname_np(::pthread_self(), "idem-store");
+  const NoWaiting own_thread(is_store_thread);
+  for (;;) {
+    auto batch = queue_.take(listings_.empty());
+    for (auto& done : batch.turned_away) done_with(done, queue_is_full());
+    if (!batch.calls.empty()) run_batch(batch.calls);
+    if (!listings_.empty()) go_on_listing();
+    if (batch.last && listings_.empty()) break;
+  }
+  ledger_->close();
+  ledger_.reset();
+}
+
+void LedgerStore::run_batch(std::span<QueuedCall> calls) {
+  if (!lost_.empty()) lost_ = ledger_->what_is_lost();
+  if (!lost_.empty()) return refuse(calls);
+  const Batch kind = kind_of(calls);
+  ledger_->begin();
+  make_steps(calls);
+  if (kind.reserves) crash_point(CrashPoint::reserve_before_commit);
+  if (kind.settles) crash_point(CrashPoint::settle_before_commit);
+  ledger_->commit();
+  if (kind.reserves) crash_point(CrashPoint::reserve_after_commit);
+  if (kind.settles) crash_point(CrashPoint::settle_after_commit);
+  lost_ = ledger_->what_is_lost();
+  if (!lost_.empty()) lose(calls);
+  answer(calls);
+  ledger_->tidy();  // After the answers, so that only later calls wait for it.
+}
+
+void LedgerStore::make_steps(std::span<QueuedCall> calls) {
+  results_.clear();
+  for (QueuedCall& queued : calls) {
+    if (queued.task != nullptr) {
+      ledger_->run(*queued.task);
+      results_.emplace_back();
+    } else if (auto* list = std::get_if<List>(&queued.call)) {
+      listings_.push_back({std::move(*list), std::move(queued.done), {}});
+      queued.done = nullptr;
+      results_.emplace_back();
+    } else {
+      results_.push_back(ledger_->step(queued.call));
+    }
+  }
+}
+
+/// Nothing may begin on a medium that no start will find (P5).
+void LedgerStore::refuse(std::span<QueuedCall> calls) {
+  for (QueuedCall& queued : calls) {
+    if (queued.task != nullptr) queued.task->refuse(lost_);
+    if (queued.done) done_with(queued.done, unavailable());
+  }
+}
+
+/// The commit is on a medium that was moved away and may or may not come back.
+void LedgerStore::lose(std::span<QueuedCall> calls) {
+  const auto code =
+      ledger_->has_written() ? StoreError::Code::in_doubt : StoreError::Code::unavailable;
+  for (std::size_t i = 0; i < calls.size(); ++i) {
+    if (calls[i].task != nullptr) calls[i].task->lose(lost_);
+    results_[i] = std::unexpected(StoreError{code, lost_});
+  }
+}
+
+void LedgerStore::answer(std::span<QueuedCall> calls) {
+  for (std::size_t i = 0; i < calls.size(); ++i) {
+    QueuedCall& queued = calls[i];
+    if (!queued.done) continue;
+    if (queued.task == nullptr) {
+      changes_.notify(queued.call, results_[i]);
+    } else if (const auto* change = queued.task->change()) {
+      changes_.notify(change->call, change->result);
+    }
+    done_with(queued.done, std::move(results_[i]));
+  }
+}
+
+StoreResult LedgerStore::unavailable() const {
+  return std::unexpected(StoreError{StoreError::Code::unavailable, lost_});
+}
+
+void LedgerStore::go_on_listing() {
+  Listing& listing = listings_.front();
+  const auto rest = ledger_->list_slice(listing.verb, listing.found);
+  if (rest) {
+    listing.verb.after = rest;
+    return;
+  }
+  Listing finished = std::move(listing);
+  listings_.pop_front();
+  if (!lost_.empty()) return done_with(finished.done, unavailable());
+  done_with(finished.done, std::move(finished.found));
+}
+
+}  // namespace idem::embedded

@@ -1,0 +1,74 @@
+#include "store/log/log_store.hpp"
+#include "store_conformance/lost_medium.hpp"
+
+/// The folder below a log that is open: moved, replaced, or robbed of a part.
+namespace idem::test {
+namespace {
+
+namespace fs = std::filesystem;
+
+class LogFolder : public OnLostMedium {
+ protected:
+  void SetUp() override {
+    store_ = open_by_url("log:" + path(), clock);
+    complete(1);
+  }
+  std::string path(const char* part = "") const { return folder_.file("idem.log") + part; }
+  std::string elsewhere() const { return folder_.file("elsewhere"); }
+};
+
+TEST_F(LogFolder, T01_a_folder_that_is_moved_stores_nothing_until_it_is_back) {
+  fs::rename(path(), elsewhere());
+  expect_nothing_is_stored();
+  fs::rename(elsewhere(), path());
+  EXPECT_EQ(outcome_of(1), "replay");
+  complete(4);
+  store_.reset();
+  store_ = open_by_url("log:" + path(), clock);
+  EXPECT_EQ(outcome_of(4), "replay");
+}
+
+TEST_F(LogFolder, T01_a_folder_that_is_deleted_stores_nothing) {
+  fs::remove_all(path());
+  expect_nothing_is_stored();
+}
+
+TEST_F(LogFolder, T01_a_folder_that_another_one_replaces_stores_nothing) {
+  fs::copy(path(), elsewhere(), fs::copy_options::recursive);
+  fs::rename(path(), folder_.file("before"));
+  fs::rename(elsewhere(), path());
+  expect_nothing_is_stored();
+}
+
+TEST_F(LogFolder, T01_a_part_that_is_moved_stores_nothing_until_it_is_back) {
+  int number = 10;
+  for (const char* const part : {"/commits", "/records", "/index"}) {
+    fs::rename(path(part), elsewhere());
+    EXPECT_EQ(error_of(a_reserve(number)), StoreError::Code::in_doubt) << part;
+    EXPECT_EQ(error_of(a_reserve(number + 1)), StoreError::Code::unavailable) << part;
+    fs::rename(elsewhere(), path(part));
+    EXPECT_EQ(outcome_of(1), "replay") << part;
+    number += 2;
+  }
+}
+
+// Without its frames the index would be of an earlier moment, and later keys could run again.
+TEST_F(LogFolder, T01_without_its_log_what_was_committed_opens_no_more) {
+  complete(5);
+  const std::string log = path("/commits/00000001.commits");
+  fs::rename(log, elsewhere());
+  expect_nothing_is_stored();
+  // As a start after a crash would find it.
+  const std::string after = folder_.file("after.log");
+  fs::copy(path(), after, fs::copy_options::recursive);
+  const auto refused = open_log(after, test_settings(), {.host = clock.host()});
+  ASSERT_FALSE(refused);
+  EXPECT_NE(refused.error().detail.find("its log ends before its index"), std::string::npos)
+      << refused.error().detail;
+  fs::copy(elsewhere(), after + "/commits/00000001.commits");
+  const auto store = open_by_url("log:" + after, clock);
+  for (const int number : {1, 5}) EXPECT_EQ(outcome_of(*store, number), "replay") << number;
+}
+
+}  // namespace
+}  // namespace idem::test
