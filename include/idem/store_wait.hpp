@@ -15,6 +15,10 @@ namespace idem::inline v0_1 {
 /// so that the wait would never end. Empty: it may wait.
 [[nodiscard]] std::string_view why_not_to_wait() noexcept;
 
+/// Wakes the threads up that this one left work to and did not wake yet. To be called before any
+/// wait for such a thread on an event loop of ours; ask_and_wait() does. No effect elsewhere.
+void about_to_wait() noexcept;
+
 /// Asks and waits for the reply; for tests, start-up and command lines, never on an event loop. If
 /// why_not_to_wait() has a reason, returns `unavailable` at once without asking.
 template <class Verb>
@@ -28,6 +32,7 @@ template <class Verb>
   auto promise = std::make_shared<std::promise<Result>>();
   auto reply = promise->get_future();
   ask(store, std::move(verb), [promise](Result result) { promise->set_value(std::move(result)); });
+  about_to_wait();
   return reply.get();
 }
 

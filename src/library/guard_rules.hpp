@@ -1,7 +1,7 @@
 #pragma once
 
 #include "core/naming/former_names.hpp"
-#include "core/record/no_waiting.hpp"
+#include "core/threads/no_waiting.hpp"
 #include "library/engine.hpp"
 
 #include <idem/guard.hpp>

@@ -68,7 +68,30 @@ Timed::~Timed() {
   all.pop_back();
 }
 
-Loop::Loop() = default;
+/// Has jobs for the loop.
+struct Loop::Mailbox final : Sleeper {
+  explicit Mailbox(Loop& of) : loop(of) {}
+  void wake() noexcept override {
+    asio::post(loop.context_, [to = &loop] { to->drain_mailbox(); });
+  }
+  Loop& loop;
+};
+
+/// Ends once what was ready is done: asio appends the posted handler to it.
+class Loop::LoopTurn final : public Turn {
+ public:
+  explicit LoopTurn(Loop& loop) : loop_(loop) {}
+
+ protected:
+  void has_begun() override {
+    asio::post(loop_.context_, [this] { end(); });
+  }
+
+ private:
+  Loop& loop_;
+};
+
+Loop::Loop() : bell_(std::make_shared<Mailbox>(*this)) {}
 Loop::~Loop() = default;
 
 void Loop::post(Job job) {
@@ -78,7 +101,12 @@ void Loop::post(Job job) {
     wake = mailbox_.empty();
     mailbox_.push_back(std::move(job));
   }
-  if (wake) asio::post(context_, [this] { drain_mailbox(); });
+  if (!wake) return;
+  if (context_.get_executor().running_in_this_thread()) {
+    bell_->wake();
+  } else {
+    Turn::wake_at_end(bell_);
+  }
 }
 
 void Loop::drain_mailbox() {
@@ -110,6 +138,7 @@ Task<void> Loop::sleep(Millis duration) {
 void Loop::run(const char* thread_name) {
   ::pthread_setname_np(::pthread_self(), thread_name);
   arm_tick();
+  LoopTurn turn(*this);
   context_.run();
 }
 

@@ -1,5 +1,6 @@
 #pragma once
 
+#include "core/threads/turn.hpp"
 #include "loop/asio.hpp"
 #include "loop/task.hpp"
 
@@ -9,6 +10,7 @@
 
 #include <atomic>
 #include <functional>
+#include <memory>
 #include <mutex>
 #include <vector>
 
@@ -48,8 +50,8 @@ class Loop {
 
   asio::io_context& context() noexcept { return context_; }
 
-  /// Runs `job` on the loop's thread. Safe from any thread; jobs posted while the loop is busy wake
-  /// it once for all of them.
+  /// Runs `job` on the loop's thread. Safe from any thread; wakes another thread's loop up at the
+  /// end of the caller's turn, once for all jobs of that time.
   void post(Job job);
 
   /// Starts a coroutine on this loop and counts it until it ends. Loop's thread only.
@@ -72,6 +74,9 @@ class Loop {
   using Timer = asio::basic_waitable_timer<std::chrono::steady_clock,
                                            asio::wait_traits<std::chrono::steady_clock>, Executor>;
 
+  struct Mailbox;
+  class LoopTurn;
+
   void drain_mailbox();
   void arm_tick();
   void tick();
@@ -86,6 +91,7 @@ class Loop {
 
   std::mutex mailbox_mutex_;
   std::vector<Job> mailbox_;
+  std::shared_ptr<Mailbox> bell_;
 };
 
 }  // namespace idem

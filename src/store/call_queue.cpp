@@ -28,7 +28,7 @@ void CallQueue::push(StoreCall call, StoreCompletion done) {
     }
     wake = std::exchange(asleep_, false);
   }
-  if (wake) wake_.notify_one();
+  if (wake) Turn::wake_at_end(bell_);
 }
 
 void CallQueue::push(StoreTask& task, StoreCompletion done) {
@@ -40,7 +40,7 @@ void CallQueue::push(StoreTask& task, StoreCompletion done) {
     ++waiting_;
     wake = std::exchange(asleep_, false);
   }
-  if (wake) wake_.notify_one();
+  if (wake) Turn::wake_at_end(bell_);
 }
 
 CallQueue::Batch CallQueue::take(bool wait) {
@@ -55,8 +55,8 @@ CallQueue::Batch CallQueue::take(bool wait) {
     while (wait && incoming_.empty() && turned_away_.empty() && !closed_) {
       asleep_ = true;
       if (deferred_.empty()) {
-        wake_.wait(lock);
-      } else if (wake_.wait_until(lock, deferred_until_) == std::cv_status::timeout) {
+        bell_->rung.wait(lock);
+      } else if (bell_->rung.wait_until(lock, deferred_until_) == std::cv_status::timeout) {
         break;
       }
     }
@@ -79,7 +79,7 @@ void CallQueue::close() {
     const std::lock_guard lock(mutex_);
     closed_ = true;
   }
-  wake_.notify_one();
+  bell_->wake();
 }
 
 }  // namespace idem

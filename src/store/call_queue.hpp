@@ -1,5 +1,7 @@
 #pragma once
 
+#include "core/threads/turn.hpp"
+
 #include <idem/limits.hpp>
 #include <idem/store.hpp>
 
@@ -68,7 +70,12 @@ class CallQueue {
 
  private:
   std::mutex mutex_;
-  std::condition_variable wake_;
+  /// Wakes the taker up.
+  struct Bell final : Sleeper {
+    std::condition_variable rung;
+    void wake() noexcept override { rung.notify_one(); }
+  };
+  std::shared_ptr<Bell> bell_ = std::make_shared<Bell>();
   std::vector<QueuedCall> incoming_;
   std::vector<QueuedCall> deferred_;  ///< The taker wakes up for these at deferred_until_.
   MonotonicTime deferred_until_{};

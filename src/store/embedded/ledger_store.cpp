@@ -1,6 +1,7 @@
 #include "store/embedded/ledger_store.hpp"
 
-#include "core/record/no_waiting.hpp"
+#include "core/threads/no_waiting.hpp"
+#include "core/threads/turn.hpp"
 #include "store/verb_traits.hpp"
 
 #include <idem/crash_point.hpp>
@@ -56,6 +57,7 @@ bool LedgerStore::run_and_wait(StoreTask& task) {
   const auto committed = std::make_shared<std::promise<void>>();
   auto waiting = committed->get_future();
   queue_.push(task, [committed](const StoreResult&) { committed->set_value(); });
+  about_to_wait();
   waiting.wait();
   return true;
 }
@@ -126,6 +128,7 @@ void LedgerStore::lose(std::span<QueuedCall> calls) {
 }
 
 void LedgerStore::answer(std::span<QueuedCall> calls) {
+  const Turn turn;  // Each loop wakes up once for all of its answers.
   for (std::size_t i = 0; i < calls.size(); ++i) {
     QueuedCall& queued = calls[i];
     if (!queued.done) continue;

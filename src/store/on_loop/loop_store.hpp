@@ -1,6 +1,6 @@
 #pragma once
 
-#include "core/record/no_waiting.hpp"
+#include "core/threads/no_waiting.hpp"
 #include "core/transitions/verb_check.hpp"
 #include "loop/loop.hpp"
 #include "store/call_queue.hpp"

@@ -1,6 +1,6 @@
 #include "store/postgres/postgres_store.hpp"
 
-#include "core/record/no_waiting.hpp"
+#include "core/threads/no_waiting.hpp"
 #include "core/transitions/verb_check.hpp"
 #include "store/call_queue.hpp"
 #include "store/change_notifier.hpp"

@@ -1,6 +1,6 @@
 #include "store/redis/hybrid_store.hpp"
 
-#include "core/record/no_waiting.hpp"
+#include "core/threads/no_waiting.hpp"
 #include "core/transitions/verb_check.hpp"
 #include "store/redis/cache.hpp"
 

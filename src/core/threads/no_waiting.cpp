@@ -1,4 +1,4 @@
-#include "core/record/no_waiting.hpp"
+#include "core/threads/no_waiting.hpp"
 
 #include <idem/store_wait.hpp>
 
