@@ -1,25 +1,29 @@
 #include "store/embedded/path_in_use.hpp"
 
+#include <fcntl.h>
 #include <sys/stat.h>
 
 #include <utility>
 
 namespace idem::embedded {
 
+// Asks for no times: the kernel would note that they were seen, and the next write would have to
+// give the file a new one, which its sync then makes durable too.
+std::optional<PathInUse::Which> PathInUse::at(const std::string& path) {
+  struct statx found{};
+  if (::statx(AT_FDCWD, path.c_str(), AT_STATX_DONT_SYNC, STATX_INO, &found) != 0) return {};
+  return Which{found.stx_dev_major, found.stx_dev_minor, found.stx_ino};
+}
+
 PathInUse::PathInUse(std::string path) {
-  struct stat found{};
-  if (::stat(path.c_str(), &found) != 0) return;
+  const auto found = at(path);
+  if (!found) return;
   path_ = std::move(path);
-  device_ = found.st_dev;
-  inode_ = found.st_ino;
+  which_ = *found;
 }
 
 std::string PathInUse::what_is_wrong() const {
-  if (path_.empty()) return {};
-  struct stat found{};
-  if (::stat(path_.c_str(), &found) == 0 && found.st_dev == device_ && found.st_ino == inode_) {
-    return {};
-  }
+  if (path_.empty() || at(path_) == which_) return {};
   return path_ + " was moved, replaced or deleted while the store had it open";
 }
 

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 
 namespace idem::embedded {
@@ -13,13 +14,20 @@ class PathInUse {
   /// What is not there now is not missed later.
   explicit PathInUse(std::string path);
 
-  /// Empty: it is still there. Otherwise a sentence. Costs a stat().
+  /// Empty: it is still there. Otherwise a sentence. Costs a statx().
   std::string what_is_wrong() const;
 
  private:
+  struct Which {
+    std::uint32_t device_major = 0;
+    std::uint32_t device_minor = 0;
+    std::uint64_t inode = 0;
+    bool operator==(const Which&) const = default;
+  };
+  static std::optional<Which> at(const std::string& path);
+
   std::string path_;
-  std::uint64_t device_ = 0;
-  std::uint64_t inode_ = 0;
+  Which which_;
 };
 
 }  // namespace idem::embedded

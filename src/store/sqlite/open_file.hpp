@@ -14,7 +14,7 @@ class OpenFile {
   /// `path`: as the store was asked to open it; empty: as SQLite names it. `db` has written.
   OpenFile(sqlite3* db, std::string path);
 
-  /// Empty: both files are still at their paths. Otherwise a sentence. Costs two stat() calls.
+  /// Empty: both files are still at their paths. Otherwise a sentence. Costs two statx() calls.
   std::string what_is_wrong() const;
 
   /// The log's path.
