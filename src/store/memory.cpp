@@ -1,15 +1,20 @@
+#include "store/embedded/id_index.hpp"
 #include "store/embedded/ledger_store.hpp"
 #include "store/stores.hpp"
 
+#include <idem/assert.hpp>
 #include <idem/fingerprint.hpp>
 #include <idem/limits.hpp>
 
 #include <algorithm>
+#include <deque>
 #include <map>
 #include <set>
 
 namespace idem {
 namespace {
+
+using embedded::IdIndex;
 
 class MemoryJournals final : public Journals {
  public:
@@ -55,19 +60,27 @@ class MemoryJournals final : public Journals {
 class MemoryTable final : public RecordTable {
  public:
   Loaded load(const RecordId& id, Parts parts, StoreTime now) override {
-    const auto found = records_.find(id);
-    if (found == records_.end()) return std::nullopt;
-    if (parts == Parts::all) return Row{found->second};
-    return Row{part_of(found->second, parts, now)};
+    const Record* const found = find(id);
+    if (found == nullptr) return std::nullopt;
+    if (parts == Parts::all) return Row{*found};
+    return Row{part_of(*found, parts, now)};
   }
 
   void insert(Record&& record) override {
-    const RecordId id = record.id;
-    remember(records_.emplace(id, std::move(record)).first->second);
+    if (free_.empty()) {
+      free_.push_back(static_cast<std::int64_t>(records_.size()));
+      records_.emplace_back();
+    }
+    const std::int64_t place = free_.back();
+    free_.pop_back();
+    index_.insert({IdIndex::head_of(record.id), place});
+    Record& stored = at(place);
+    stored = std::move(record);
+    remember(stored);
   }
 
   void update(Row&& row, const transitions::Change& change) override {
-    Record& stored = records_.at(row.record.id);
+    Record& stored = existing(row.record.id);
     forget(stored);
     Record next = std::move(row.record);
     if (!change.response) next.response = std::move(stored.response);
@@ -77,9 +90,12 @@ class MemoryTable final : public RecordTable {
   }
 
   void erase(const RecordId& id, std::int64_t) override {
-    const auto found = records_.find(id);
-    forget(found->second);
-    records_.erase(found);
+    const std::optional<IdIndex::Entry> found = entry_of(id);
+    IDEM_ASSERT(found.has_value());
+    forget(at(found->place));
+    at(found->place) = {};
+    index_.erase(*found);
+    free_.push_back(found->place);
   }
 
   std::vector<RecordId> due_for_sweep(StoreTime now, std::size_t limit) override {
@@ -92,7 +108,7 @@ class MemoryTable final : public RecordTable {
   std::optional<RecordId> next_claimable(StoreTime now) override {
     for (const auto& [moment, id] : pending_) {
       if (moment > now) break;
-      if (transitions::is_claimable(records_.at(id), now)) return id;
+      if (transitions::is_claimable(existing(id), now)) return id;
     }
     return std::nullopt;
   }
@@ -102,27 +118,30 @@ class MemoryTable final : public RecordTable {
 
   std::optional<RecordId> list(const List& verb, StoreTime now, std::size_t rows_max,
                                std::vector<Record>& found) override {
-    auto at = verb.after ? records_.upper_bound(*verb.after) : records_.begin();
+    auto next = index_.first_from(verb.after ? IdIndex::head_of(*verb.after) : 0);
     std::optional<RecordId> last;
-    for (std::size_t rows = 0; at != records_.end(); ++at, ++rows) {
+    for (std::size_t rows = 0; next; next = index_.next(*next)) {
+      const Record& stored = at(next->place);
+      if (verb.after && stored.id <= *verb.after) continue;
       if (found.size() >= verb.limit) return std::nullopt;
-      if (rows == rows_max) return last;
-      last = at->first;
-      auto record = transitions::view(without_bodies(at->second), now);
+      if (rows++ == rows_max) return last;
+      last = stored.id;
+      auto record = transitions::view(without_bodies(stored), now);
       if (record && is_listed(verb, *record)) found.push_back(std::move(*record));
     }
     return std::nullopt;
   }
 
   void tally(Tallied& into) override {
-    for (const auto& [id, record] : records_) {
-      ++into.by_state[static_cast<std::size_t>(record.state)];
-      if (record.state == State::unknown) into.add_unknown(record.changed_at, id);
-    }
+    visit([&](const Record* record) {
+      ++into.by_state[static_cast<std::size_t>(record->state)];
+      if (record->state == State::unknown) into.add_unknown(record->changed_at, record->id);
+      return true;
+    });
   }
   void visit(const std::function<bool(const Record*)>& see) override {
-    for (const auto& [id, record] : records_) {
-      if (!see(&record)) return;
+    for (auto next = index_.first_from(0); next; next = index_.next(*next)) {
+      if (!see(&at(next->place))) return;
     }
   }
   void save(const Naming&) override {}  // The store keeps it in memory.
@@ -143,6 +162,23 @@ class MemoryTable final : public RecordTable {
 
  private:
   using Moments = std::set<std::pair<StoreTime, RecordId>>;
+
+  Record& at(std::int64_t place) { return records_[static_cast<std::size_t>(place)]; }
+  std::optional<IdIndex::Entry> entry_of(const RecordId& id) {
+    const std::uint64_t head = IdIndex::head_of(id);
+    auto next = index_.first_from(head);
+    while (next && next->head == head && at(next->place).id != id) next = index_.next(*next);
+    return next && next->head == head ? next : std::nullopt;
+  }
+  Record* find(const RecordId& id) {
+    const auto found = entry_of(id);
+    return found ? &at(found->place) : nullptr;
+  }
+  Record& existing(const RecordId& id) {
+    Record* const found = find(id);
+    IDEM_ASSERT(found != nullptr);
+    return *found;
+  }
 
   static Record part_of(const Record& record, Parts parts, StoreTime now) {
     Record part = record;
@@ -175,7 +211,9 @@ class MemoryTable final : public RecordTable {
     return ids;
   }
 
-  std::map<RecordId, Record> records_;
+  std::deque<Record> records_;
+  std::vector<std::int64_t> free_;  ///< Places in records_ without a record.
+  IdIndex index_;
   std::map<RecordId, std::vector<EvidenceEntry>> evidence_;
   MemoryJournals journals_;
   Moments sweepable_;

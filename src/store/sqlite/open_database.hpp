@@ -1,8 +1,8 @@
 #pragma once
 
 #include "core/naming/naming.hpp"
+#include "store/embedded/id_index.hpp"
 #include "store/sqlite/connection.hpp"
-#include "store/sqlite/id_index.hpp"
 #include "store/sqlite/open_file.hpp"
 #include "store/sqlite/sqlite_store.hpp"
 
@@ -18,7 +18,7 @@ struct OpenedDatabase {
   Identity identity;
   Naming naming;
   StoreClock clock;
-  IdIndex index;            ///< Has every row of idem_slots.
+  embedded::IdIndex index;  ///< Has every row of idem_slots.
   Fence highest_fence = 0;  ///< No fence above it was ever granted.
   OpenFile file;
   /// The last process did not close the file. It is dead, as the lock was free.

@@ -10,6 +10,8 @@
 namespace idem::sqlite {
 namespace {
 
+using embedded::IdIndex;
+
 /// A checksum of one of the file's two copies of all ids, in any order. Against accidental damage
 /// only.
 class IdSum {

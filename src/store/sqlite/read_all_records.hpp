@@ -1,7 +1,7 @@
 #pragma once
 
+#include "store/embedded/id_index.hpp"
 #include "store/sqlite/connection.hpp"
-#include "store/sqlite/id_index.hpp"
 
 #include <expected>
 #include <string_view>
@@ -9,7 +9,7 @@
 namespace idem::sqlite {
 
 struct AllRecords {
-  IdIndex index;            ///< Has every row of idem_slots.
+  embedded::IdIndex index;  ///< Has every row of idem_slots.
   Fence highest_fence = 0;  ///< Of all records that can be read.
 };
 

@@ -18,6 +18,8 @@
 namespace idem::sqlite {
 namespace {
 
+using embedded::IdIndex;
+
 std::int64_t number(StoreTime moment) { return moment.time_since_epoch().count(); }
 
 void bind_moment(Statement& statement, int at, const std::optional<StoreTime>& moment) {

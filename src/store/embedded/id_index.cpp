@@ -1,4 +1,4 @@
-#include "store/sqlite/id_index.hpp"
+#include "store/embedded/id_index.hpp"
 
 #include <idem/assert.hpp>
 
@@ -7,7 +7,7 @@
 #include <limits>
 #include <span>
 
-namespace idem::sqlite {
+namespace idem::embedded {
 
 // One page: an insert moves half of it at most, and about one insert in a hundred splits it.
 struct IdIndex::Block {
@@ -163,4 +163,4 @@ std::optional<IdIndex::Entry> IdIndex::at_or_behind(std::size_t block,
   return *place;
 }
 
-}  // namespace idem::sqlite
+}  // namespace idem::embedded

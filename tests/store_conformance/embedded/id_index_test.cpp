@@ -1,4 +1,4 @@
-#include "store/sqlite/id_index.hpp"
+#include "store/embedded/id_index.hpp"
 
 #include <gtest/gtest.h>
 
@@ -8,7 +8,7 @@
 namespace idem::test {
 namespace {
 
-using sqlite::IdIndex;
+using embedded::IdIndex;
 using Entry = IdIndex::Entry;
 
 std::vector<Entry> all_of(const IdIndex& index) {

@@ -8,7 +8,7 @@
 #include <optional>
 #include <vector>
 
-namespace idem::sqlite {
+namespace idem::embedded {
 
 /// The rows that may hold a record, in memory: the first eight bytes of each id with the number of
 /// its row, in order. An index in the file would cost every settling write a page of its own,
@@ -64,4 +64,4 @@ class IdIndex {
   std::size_t size_ = 0;
 };
 
-}  // namespace idem::sqlite
+}  // namespace idem::embedded
