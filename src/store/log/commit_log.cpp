@@ -11,16 +11,23 @@
 
 #include <algorithm>
 #include <array>
+#include <bit>
 #include <cerrno>
 #include <iterator>
+#include <new>
 
 namespace idem::segments {
 namespace {
 
 /// A file grows by this, so that few syncs have a new length to make durable.
 constexpr std::uint64_t growth_bytes = 4UL << 20U;
+/// A log that got so much in one file is in use, so that a file for the next part is worth its
+/// disk.
+constexpr std::uint64_t prepare_after = 1UL << 20U;
 constexpr std::uint32_t magic = 0x314d4449;  // "IDM1"
-constexpr std::size_t alignment = 8;
+/// A frame is written up to the end of its last page: so no page with an earlier frame is ever
+/// written again, and the kernel need not read a page in order to write a part of it.
+constexpr std::size_t alignment = 4096;
 
 /// In front of each frame.
 struct Head {
@@ -83,19 +90,15 @@ std::optional<CommitLog::Frame> frame_in(std::string_view bytes) {
   return frame;
 }
 
-std::optional<std::string> whole_file(int file) {
+std::optional<std::string> whole_file(const std::string& path) {
+  const int file = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
+  if (file < 0) return std::nullopt;
   struct stat facts{};
-  if (::fstat(file, &facts) != 0) return std::nullopt;
-  std::string bytes(static_cast<std::size_t>(facts.st_size), '\0');
-  std::size_t got = 0;
-  while (got < bytes.size()) {
-    const ssize_t n =
-        ::pread(file, bytes.data() + got, bytes.size() - got, static_cast<off_t>(got));
-    if (n < 0 && errno == EINTR) continue;
-    if (n <= 0) return std::nullopt;
-    got += static_cast<std::size_t>(n);
-  }
-  return bytes;
+  std::string bytes;
+  const bool good = ::fstat(file, &facts) == 0 &&
+                    read_at(file, 0, static_cast<std::size_t>(facts.st_size), bytes);
+  ::close(file);
+  return good ? std::optional(std::move(bytes)) : std::nullopt;
 }
 
 /// Whether a whole frame that is newer than `number` lies behind what cannot be read.
@@ -113,7 +116,7 @@ std::expected<void, std::string> CommitLog::replay(const std::function<void(cons
   if (files_.is_empty()) return {};
   bool is_first = true;
   for (std::uint32_t file = files_.first(); files_.has(file); ++file) {
-    const auto bytes = whole_file(files_.file(file));
+    const auto bytes = whole_file(files_.path_of(file));
     if (!bytes) return std::unexpected(files_.path_of(file) + " cannot be read");
     if (current_ != 0) last_in_[current_] = number_;
     current_ = file;
@@ -140,72 +143,116 @@ std::expected<void, std::string> CommitLog::replay(const std::function<void(cons
   return {};
 }
 
-/// Uses the oldest file again if no start needs it: it has its length already, so that syncs of its
-/// frames have none to make durable.
+CommitLog::CommitLog(const std::string& folder, std::uint64_t file_bytes, Background& background)
+    : files_(folder, ".commits", true),
+      spare_(folder, file_bytes + growth_bytes, background),
+      file_bytes_(file_bytes) {}
+
+std::expected<void, std::string> CommitLog::open() {
+  auto opened = files_.open();
+  if (opened) spare_.open();
+  return opened;
+}
+
+// A file that a crash left without a frame is used as it is. One that grows ends early.
+bool CommitLog::begins_file() {
+  needs_file_ = current_ == 0 || end_ >= file_bytes_ || (end_ > 0 && grows() && spare_.is_ready());
+  return needs_file_ || end_ == 0;
+}
+
 void CommitLog::begin_file() {
   const std::uint32_t next = current_ + 1;
   if (current_ != 0) last_in_[current_] = number_;
-  const auto oldest = last_in_.begin();
-  const bool is_free = oldest != last_in_.end() && oldest->second <= reusable_to_;
-  if (is_free) {
-    const std::uint32_t reused = oldest->first;
-    last_in_.erase(oldest);
-    files_.rename(reused, next);
-    struct stat facts{};
-    if (::fstat(files_.file(next), &facts) != 0) files_.fail_closed("looking at a file");
-    room_ = static_cast<std::uint64_t>(facts.st_size);
-  } else {
-    files_.make(next);
-    room_ = 0;
+  current_ = next;
+  end_ = 0;
+  needs_file_ = false;
+  if (!use_again()) {
+    if (spare_.is_ready()) {
+      files_.adopt(spare_.take(), next);
+    } else {
+      files_.make(next);
+    }
   }
+  struct stat facts{};
+  if (::fstat(files_.file(next), &facts) != 0) files_.fail_closed("looking at a file");
+  room_ = static_cast<std::uint64_t>(facts.st_size);
+  in_use_ = embedded::PathInUse(files_.path_of(next));
   // After a burst there are more than the next ones will need.
   while (last_in_.size() > 2 && std::next(last_in_.begin())->second <= reusable_to_) {
     files_.remove(last_in_.begin()->first);
     last_in_.erase(last_in_.begin());
   }
-  current_ = next;
-  end_ = 0;
-  in_use_ = embedded::PathInUse(files_.path_of(current_));
+}
+
+/// Takes the oldest file, if no start needs it.
+bool CommitLog::use_again() {
+  while (has_reusable()) {
+    const std::uint32_t oldest = last_in_.begin()->first;
+    last_in_.erase(last_in_.begin());
+    struct stat facts{};
+    if (::fstat(files_.file(oldest), &facts) != 0) files_.fail_closed("looking at a file");
+    if (static_cast<std::uint64_t>(facts.st_size) >= file_bytes_) {
+      files_.rename(oldest, current_);
+      return true;
+    }
+    files_.remove(oldest);
+  }
+  return false;
+}
+
+void CommitLog::make_room(std::uint64_t bytes) {
+  if (bytes <= room_) return;
+  room_ = std::max(bytes, room_ + growth_bytes);
+  if (::posix_fallocate(files_.file(current_), 0, static_cast<off_t>(room_)) != 0) {
+    files_.fail_closed("making room");
+  }
 }
 
 void CommitLog::append(std::string_view versions, std::string_view rest) {
-  // A file that a crash left without a frame is there already.
-  if (current_ == 0 || end_ >= file_bytes_) begin_file();
+  if (needs_file_) begin_file();
   Head head{static_cast<std::uint32_t>(versions.size()), static_cast<std::uint32_t>(rest.size()),
             ++number_, 0};
   head.checksum = checksum_of_frame(head, versions, rest);
-  auto bytes = to_bytes(head);
-  const int file = files_.file(current_);
-  if (end_ + head.whole() > room_) {
-    room_ = std::max(end_ + head.whole(), room_ + growth_bytes);
-    if (::posix_fallocate(file, 0, static_cast<off_t>(room_)) != 0) {
-      files_.fail_closed("making room");
-    }
-  }
-  std::array<iovec, 3> parts{iovec{bytes.data(), bytes.size()},
-                             iovec{const_cast<char*>(versions.data()), versions.size()},
-                             iovec{const_cast<char*>(rest.data()), rest.size()}};
-  std::size_t left = bytes.size() + head.body();
-  std::size_t first = 0;
-  auto at = static_cast<off_t>(end_);
-  while (left > 0) {
-    const ssize_t n =
-        ::pwritev(file, parts.data() + first, static_cast<int>(parts.size() - first), at);
-    if (n < 0 && errno == EINTR) continue;
-    if (n <= 0) files_.fail_closed("write");
-    left -= static_cast<std::size_t>(n);
-    at += n;
-    for (auto rest_of_it = static_cast<std::size_t>(n); first < parts.size();) {
-      const std::size_t taken = std::min(rest_of_it, parts[first].iov_len);
-      parts[first].iov_base = static_cast<char*>(parts[first].iov_base) + taken;
-      parts[first].iov_len -= taken;
-      rest_of_it -= taken;
-      if (parts[first].iov_len > 0) break;
-      ++first;
-    }
-  }
-  if (::fdatasync(file) != 0) files_.fail_closed("sync");
+  make_room(end_ + head.whole());
+  char* const frame = frame_buffer(head.whole());
+  char* at = std::ranges::copy(to_bytes(head), frame).out;
+  at = std::ranges::copy(versions, at).out;
+  at = std::ranges::copy(rest, at).out;
+  std::fill(at, frame + head.whole(), '\0');
+  write_durably({frame, head.whole()});
   end_ += head.whole();
+  if (end_ > prepare_after && !has_reusable()) spare_.prepare();
+}
+
+/// Aligned, as a direct write needs it.
+char* CommitLog::frame_buffer(std::size_t bytes) {
+  if (bytes > buffer_bytes_) {
+    buffer_bytes_ = std::bit_ceil(bytes);
+    buffer_.reset(static_cast<char*>(::operator new(buffer_bytes_, std::align_val_t{alignment})));
+  }
+  return buffer_.get();
+}
+
+void CommitLog::DropBuffer::operator()(char* buffer) const noexcept {
+  ::operator delete(buffer, std::align_val_t{alignment});
+}
+
+void CommitLog::write_durably(std::string_view frame) {
+  const int file = files_.file(current_);
+  auto at = static_cast<off_t>(end_);
+  while (!frame.empty()) {
+    const iovec part{const_cast<char*>(frame.data()), frame.size()};
+    const ssize_t n = ::pwritev2(file, &part, 1, at, has_dsync_ ? RWF_DSYNC : 0);
+    if (n < 0 && errno == EINTR) continue;
+    if (n < 0 && has_dsync_ && (errno == EOPNOTSUPP || errno == ENOSYS)) {
+      has_dsync_ = false;
+      continue;
+    }
+    if (n <= 0) files_.fail_closed("write");
+    frame.remove_prefix(static_cast<std::size_t>(n));
+    at += n;
+  }
+  if (!has_dsync_ && ::fdatasync(file) != 0) files_.fail_closed("sync");
 }
 
 }  // namespace idem::segments

@@ -2,6 +2,7 @@
 
 #include "store/embedded/path_in_use.hpp"
 #include "store/log/numbered_files.hpp"
+#include "store/log/spare_file.hpp"
 
 #include <functional>
 #include <memory>
@@ -19,17 +20,16 @@ class CommitLog {
     std::string_view rest;
   };
 
-  CommitLog(std::string folder, std::uint64_t file_bytes)
-      : files_(std::move(folder), ".commits"), file_bytes_(file_bytes) {}
+  CommitLog(const std::string& folder, std::uint64_t file_bytes, Background& background);
 
-  std::expected<void, std::string> open() { return files_.open(); }
+  std::expected<void, std::string> open();
   /// Shows all frames, from the oldest to the last that was written whole; must come once, before
   /// append(). A frame that a crash cut is the end. An error, a sentence: bytes in the middle are
   /// damaged, or files are missing.
   std::expected<void, std::string> replay(const std::function<void(const Frame&)>& see);
 
-  /// True if the next frame is the first one of a file.
-  bool begins_file() const noexcept { return end_ == 0 || end_ >= file_bytes_; }
+  /// Whether the next frame is the first one of a file; must come before each append().
+  bool begins_file();
   std::uint64_t last_number() const noexcept { return number_; }
   /// Durable when it returns.
   void append(std::string_view versions, std::string_view rest);
@@ -39,9 +39,22 @@ class CommitLog {
   void allow_reuse(std::uint64_t to) noexcept { reusable_to_ = to; }
 
  private:
+  bool grows() const noexcept { return room_ < file_bytes_; }
+  bool has_reusable() const noexcept {
+    return !last_in_.empty() && last_in_.begin()->second <= reusable_to_;
+  }
   void begin_file();
+  bool use_again();
+  void make_room(std::uint64_t bytes);
+  char* frame_buffer(std::size_t bytes);
+  void write_durably(std::string_view frame);
+
+  struct DropBuffer {
+    void operator()(char* buffer) const noexcept;
+  };
 
   NumberedFiles files_;
+  SpareFile spare_;
   embedded::PathInUse in_use_;  ///< The current one.
   std::uint64_t file_bytes_;    ///< A file with so many is full; earlier ones may have others.
   std::map<std::uint32_t, std::uint64_t> last_in_;  ///< The last frame of each file before.
@@ -50,6 +63,10 @@ class CommitLog {
   std::uint64_t room_ = 0;                          ///< The current one's length.
   std::uint64_t number_ = 0;                        ///< Of the last frame.
   std::uint64_t reusable_to_ = 0;
+  bool needs_file_ = false;  ///< As begins_file() found.
+  std::unique_ptr<char[], DropBuffer> buffer_;
+  std::size_t buffer_bytes_ = 0;
+  bool has_dsync_ = true;  ///< The file system can write and sync in one call.
 };
 
 }  // namespace idem::segments

@@ -2,13 +2,12 @@
 
 #include "core/bytes/byte_cursor.hpp"
 #include "core/bytes/checksum.hpp"
+#include "store/log/digest_buffer.hpp"
 
 #include <fmt/format.h>
 #include <rocksdb/cache.h>
 #include <rocksdb/convenience.h>
 #include <rocksdb/filter_policy.h>
-#include <rocksdb/memtablerep.h>
-#include <rocksdb/slice_transform.h>
 #include <rocksdb/table.h>
 #include <rocksdb/write_buffer_manager.h>
 
@@ -66,10 +65,8 @@ ColumnFamilyOptions family_options(Family family, const LogSizes& sizes,
       options.compaction_style = ::rocksdb::kCompactionStyleUniversal;
       options.compression = ::rocksdb::kNoCompression;
       table.block_size = 4UL * 1024;
-      table.filter_policy.reset(::rocksdb::NewRibbonFilterPolicy(10));
-      options.prefix_extractor.reset(::rocksdb::NewFixedPrefixTransform(8));
-      table.whole_key_filtering = true;
-      options.memtable_factory.reset(::rocksdb::NewHashLinkListRepFactory(sizes.buffer_bytes / 96));
+      table.filter_policy.reset(::rocksdb::NewBloomFilterPolicy(10));
+      options.memtable_factory = digest_buffers(sizes.buffer_bytes);
       break;
     case Family::requests:
       table.filter_policy.reset(::rocksdb::NewRibbonFilterPolicy(10));
@@ -209,9 +206,7 @@ std::expected<std::unique_ptr<Database>, StoreError> Database::open(const Databa
                     "nothing was changed: bring back a copy of the store",
                     how.path, caught_up.error()));
   }
-  for (const std::string& part : {how.path, how.path + "/records", index}) {
-    made->in_use_.emplace_back(part);
-  }
+  made->index_ = embedded::PathInUse(index);
   return made;
 }
 
@@ -267,18 +262,18 @@ void Database::begin_file_of_log() {
 }
 
 std::string Database::what_is_lost() {
-  for (const embedded::PathInUse& part : in_use_) {
-    if (std::string wrong = part.what_is_wrong(); !wrong.empty()) return wrong;
-  }
   std::string lost = log_.what_is_lost();
-  if (!lost.empty() && !std::exchange(has_saved_all_, true)) save_all();
-  if (lost.empty()) has_saved_all_ = false;
+  if (lost.empty()) {
+    has_saved_all_ = false;
+  } else if (index_.what_is_wrong().empty() && !std::exchange(has_saved_all_, true)) {
+    save_all();
+  }
   return lost;
 }
 
 void Database::save_all() {
   records_.sync_later();
-  records_.wait_for_sync();
+  background_.wait();
   ::rocksdb::FlushOptions now;
   now.allow_write_stall = true;
   const Status flushed = db_->Flush(now, handles_);
@@ -286,10 +281,11 @@ void Database::save_all() {
 }
 
 Database::Database(const DatabaseSettings& how)
-    : log_(how.path + "/commits", how.sizes.segment_bytes),
-      records_(how.path + "/records", how.sizes.segment_bytes) {}
+    : log_(how.path + "/commits", how.sizes.segment_bytes, background_),
+      records_(how.path + "/records", how.sizes.segment_bytes, background_) {}
 
 Database::~Database() {
+  background_.stop();  // Its jobs are the log's and the files'.
   for (auto* const one : handles_) {
     if (one != nullptr) db_->DestroyColumnFamilyHandle(one);
   }
@@ -328,9 +324,7 @@ std::expected<bool, std::string> Database::find(Family family, std::string_view 
 }
 
 std::unique_ptr<::rocksdb::Iterator> Database::iterate(Family family) {
-  ::rocksdb::ReadOptions in_order;
-  in_order.total_order_seek = true;
-  auto* const base = db_->NewIterator(in_order, handle(family));
+  auto* const base = db_->NewIterator({}, handle(family));
   if (seen_->GetWriteBatch()->Count() == 0) return std::unique_ptr<::rocksdb::Iterator>(base);
   return std::unique_ptr<::rocksdb::Iterator>(seen_->NewIteratorWithBase(handle(family), base));
 }

@@ -85,8 +85,8 @@ class Database {
   /// Writes all of it as one, durable when this returns.
   void commit();
 
-  /// Empty: all of it is where it was opened. Otherwise a sentence. If only the log is gone, index
-  /// and files get all that was committed, so that the next start knows that something is missing.
+  /// Empty: the log is where it was opened. Otherwise a sentence. Then index and files get all that
+  /// was committed, so that a start without the log knows that something is missing.
   std::string what_is_lost();
 
   const std::string& path() const noexcept { return path_; }
@@ -105,9 +105,10 @@ class Database {
   void save_all();
 
   std::string path_;
-  std::vector<embedded::PathInUse> in_use_;
+  embedded::PathInUse index_;
   bool has_saved_all_ = false;
   RunningSection* running_ = nullptr;
+  Background background_;
   CommitLog log_;
   VersionFiles records_;
   std::string frame_;

@@ -50,10 +50,21 @@ int NumberedFiles::file(std::uint32_t number) {
   const auto found = files_.find(number);
   if (found == files_.end()) return -1;
   if (found->second < 0) {
-    const int file = ::open(path_of(number).c_str(), O_RDWR | O_CLOEXEC);
+    const int file = open_file(number, O_RDWR | O_CLOEXEC);
     if (file >= 0) keep_open(number, file);
   }
   return found->second;
+}
+
+int NumberedFiles::open_file(std::uint32_t number, int how) {
+  const std::string path = path_of(number);
+  if (is_direct_) {
+    const int file = ::open(path.c_str(), how | O_DIRECT, 0600);
+    if (file >= 0 || errno != EINVAL) return file;
+    is_direct_ = false;
+    how &= ~O_EXCL;  // The attempt may have made it.
+  }
+  return ::open(path.c_str(), how, 0600);
 }
 
 void NumberedFiles::keep_open(std::uint32_t number, int file) {
@@ -69,7 +80,7 @@ void NumberedFiles::keep_open(std::uint32_t number, int file) {
 }
 
 void NumberedFiles::make(std::uint32_t number) {
-  const int file = ::open(path_of(number).c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+  const int file = open_file(number, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC);
   if (file < 0 || ::fsync(file) != 0) fail_closed("making a file");
   sync_names();
   keep_open(number, file);
@@ -81,6 +92,12 @@ void NumberedFiles::rename(std::uint32_t from, std::uint32_t to) {
   auto moved = files_.extract(from);
   moved.key() = to;
   files_.insert(std::move(moved));
+}
+
+void NumberedFiles::adopt(const std::string& path, std::uint32_t number) {
+  if (::rename(path.c_str(), path_of(number).c_str()) != 0) fail_closed("renaming a file");
+  sync_names();
+  files_[number] = -1;
 }
 
 void NumberedFiles::remove(std::uint32_t number) {

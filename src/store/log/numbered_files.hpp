@@ -12,9 +12,10 @@ namespace idem::segments {
 /// but for those that open() and open_file() return.
 class NumberedFiles {
  public:
-  /// `suffix`: with its dot.
-  NumberedFiles(std::string folder, std::string suffix)
-      : folder_(std::move(folder)), suffix_(std::move(suffix)) {}
+  /// `suffix`: with its dot. `is_direct`: they are written past the kernel's cache, where the file
+  /// system can do that (O_DIRECT).
+  NumberedFiles(std::string folder, std::string suffix, bool is_direct = false)
+      : folder_(std::move(folder)), suffix_(std::move(suffix)), is_direct_(is_direct) {}
   ~NumberedFiles();
   NumberedFiles(const NumberedFiles&) = delete;
   NumberedFiles& operator=(const NumberedFiles&) = delete;
@@ -34,6 +35,8 @@ class NumberedFiles {
   void make(std::uint32_t number);
   /// Gives a file another number, likewise.
   void rename(std::uint32_t from, std::uint32_t to);
+  /// Gives a file that is none of these a number, likewise.
+  void adopt(const std::string& path, std::uint32_t number);
   void remove(std::uint32_t number);
 
   const std::string& folder() const noexcept { return folder_; }
@@ -41,6 +44,7 @@ class NumberedFiles {
   [[noreturn]] void fail_closed(std::string_view doing) const noexcept;
 
  private:
+  int open_file(std::uint32_t number, int how);
   void sync_names() const;
   void keep_open(std::uint32_t number, int file);
 
@@ -48,6 +52,7 @@ class NumberedFiles {
   std::string suffix_;
   std::map<std::uint32_t, int> files_;  ///< -1: not open.
   int open_files_ = 0;
+  bool is_direct_;
 };
 
 /// All of it, or false.

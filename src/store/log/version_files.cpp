@@ -1,7 +1,6 @@
 #include "store/log/version_files.hpp"
 
 #include <fcntl.h>
-#include <pthread.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -11,20 +10,17 @@
 namespace idem::segments {
 namespace {
 
+/// Versions are written to their file once there are so many bytes of them.
+constexpr std::size_t gathered_max = 256UL << 10U;
+/// The kernel begins to write a file to the disk for each so many bytes.
+constexpr std::uint64_t start_bytes = 2UL << 20U;
+
 std::uint64_t offset_of(std::uint64_t place) { return place & 0xffffffffU; }
 
 }  // namespace
 
-VersionFiles::VersionFiles(std::string folder, std::uint64_t file_bytes)
-    : files_(std::move(folder), ".records"), file_bytes_(file_bytes) {
-  thread_ = std::jthread([this](const std::stop_token& stop) { sync_on_request(stop); });
-}
-
-VersionFiles::~VersionFiles() {
-  thread_.request_stop();
-  thread_.join();
-  for (const int file : to_sync_) ::close(file);
-}
+VersionFiles::VersionFiles(std::string folder, std::uint64_t file_bytes, Background& background)
+    : files_(std::move(folder), ".records"), file_bytes_(file_bytes), background_(background) {}
 
 void VersionFiles::go_on_at(std::uint64_t place) {
   current_ = file_of(place);
@@ -40,10 +36,33 @@ void VersionFiles::append(std::string_view versions, std::uint64_t commit) {
   last_commit_ = commit;
   if (versions.empty()) return;
   const std::uint64_t place = next();
-  current_ = file_of(place);
+  if (file_of(place) != current_) {
+    write_gathered();
+    current_ = file_of(place);
+    started_to_ = 0;
+  }
   if (!files_.has(current_)) files_.make(current_);
-  write(current_, offset_of(place), versions);
+  gathered_ += versions;
   end_ = offset_of(place) + versions.size();
+  if (gathered_.size() >= gathered_max) write_gathered();
+}
+
+void VersionFiles::write_gathered() {
+  if (gathered_.empty()) return;
+  write(current_, end_ - gathered_.size(), gathered_);
+  gathered_.clear();
+  if (end_ - std::min(end_, started_to_) >= start_bytes) start_writing();
+}
+
+/// So that a sync finds little left: a large one would make commits wait.
+void VersionFiles::start_writing() {
+  const auto from = static_cast<off_t>(started_to_);
+  const auto bytes = static_cast<off_t>(end_ - started_to_);
+  started_to_ = end_;
+  background_.post([file = duplicate(files_.file(current_)), from, bytes] {
+    (void)::sync_file_range(file.get(), from, bytes,
+                            SYNC_FILE_RANGE_WRITE);  // sync_later() counts.
+  });
 }
 
 void VersionFiles::write_again(std::uint64_t place, std::string_view versions) {
@@ -71,43 +90,36 @@ void VersionFiles::write(std::uint32_t number, std::uint64_t offset, std::string
 }
 
 bool VersionFiles::read(std::uint64_t place, std::size_t size, std::string& into) {
+  const std::uint64_t offset = offset_of(place);
+  const std::uint64_t gathered_at = end_ - gathered_.size();
+  if (file_of(place) == current_ && offset >= gathered_at && !gathered_.empty()) {
+    if (offset + size > end_) return false;
+    into.assign(gathered_, offset - gathered_at, size);
+    return true;
+  }
   const int file = files_.file(file_of(place));
-  return file >= 0 && read_at(file, offset_of(place), size, into);
+  return file >= 0 && read_at(file, offset, size, into);
 }
 
 void VersionFiles::sync_later() {
-  const std::lock_guard lock(mutex_);
+  write_gathered();
+  std::vector<OwnFile> to_sync;
   for (const std::uint32_t number : std::exchange(unsynced_, {})) {
     const int file = files_.file(number);
-    if (file < 0) continue;  // Deleted since: nothing is in it.
-    const int own = ::fcntl(file, F_DUPFD_CLOEXEC, 0);
-    if (own < 0) files_.fail_closed("opening a file");
-    to_sync_.push_back(own);
+    if (file >= 0) to_sync.push_back(duplicate(file));  // Else it was deleted since, as empty.
   }
-  asked_to_ = last_commit_;
-  wake_.notify_one();
-}
-
-void VersionFiles::wait_for_sync() {
-  std::unique_lock lock(mutex_);
-  synced_.wait(lock, [this] { return synced_to_.load() >= asked_to_; });
-}
-
-void VersionFiles::sync_on_request(const std::stop_token& stop) {
-  ::pthread_setname_np(::pthread_self(), "idem-sync");
-  std::unique_lock lock(mutex_);
-  while (wake_.wait(lock, stop, [this] { return asked_to_ > synced_to_.load(); })) {
-    const std::uint64_t to = asked_to_;
-    const std::vector<int> files = std::exchange(to_sync_, {});
-    lock.unlock();
-    for (const int file : files) {
-      if (::fdatasync(file) != 0) files_.fail_closed("sync");
-      ::close(file);
+  background_.post([this, to = last_commit_, files = std::move(to_sync)] {
+    for (const OwnFile& file : files) {
+      if (::fdatasync(file.get()) != 0) files_.fail_closed("sync");
     }
     synced_to_.store(to, std::memory_order_release);
-    lock.lock();
-    synced_.notify_all();
-  }
+  });
+}
+
+VersionFiles::OwnFile VersionFiles::duplicate(int file) const {
+  const int own = ::fcntl(file, F_DUPFD_CLOEXEC, 0);
+  if (own < 0) files_.fail_closed("opening a file");
+  return OwnFile(own);
 }
 
 }  // namespace idem::segments

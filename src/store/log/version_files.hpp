@@ -1,11 +1,12 @@
 #pragma once
 
+#include "store/log/background.hpp"
 #include "store/log/numbered_files.hpp"
 
+#include <unistd.h>
+
 #include <atomic>
-#include <condition_variable>
-#include <mutex>
-#include <thread>
+#include <utility>
 #include <vector>
 
 namespace idem::segments {
@@ -16,8 +17,7 @@ namespace idem::segments {
 /// synced_to() says that it is.
 class VersionFiles {
  public:
-  VersionFiles(std::string folder, std::uint64_t file_bytes);
-  ~VersionFiles();
+  VersionFiles(std::string folder, std::uint64_t file_bytes, Background& background);
 
   std::expected<void, std::string> open() { return files_.open(); }
   /// Of a start: where the next versions go; behind all that are there.
@@ -42,30 +42,43 @@ class VersionFiles {
 
   /// Begins to bring all that was appended to the disk, in the background.
   void sync_later();
-  /// Until all is on the disk for which sync_later() was called.
-  void wait_for_sync();
   /// The versions of all commits up to this number are on the disk.
   std::uint64_t synced_to() const noexcept { return synced_to_.load(std::memory_order_acquire); }
 
  private:
   void write(std::uint32_t file, std::uint64_t offset, std::string_view bytes);
-  void sync_on_request(const std::stop_token& stop);
+  /// A descriptor of its own.
+  class OwnFile {
+   public:
+    explicit OwnFile(int file) noexcept : file_(file) {}
+    OwnFile(OwnFile&& other) noexcept : file_(std::exchange(other.file_, -1)) {}
+    OwnFile& operator=(OwnFile&& other) noexcept {
+      std::swap(file_, other.file_);
+      return *this;
+    }
+    ~OwnFile() {
+      if (file_ >= 0) ::close(file_);
+    }
+    int get() const noexcept { return file_; }
+
+   private:
+    int file_;
+  };
+  OwnFile duplicate(int file) const;
+  void write_gathered();
+  void start_writing();
 
   NumberedFiles files_;
   std::uint64_t file_bytes_;
   std::uint32_t current_ = 0;  ///< 0: there is none yet.
   std::uint64_t end_ = 0;
   std::uint64_t last_commit_ = 0;
+  std::string gathered_;                 ///< The last ones of current_, not in the file yet.
+  std::uint64_t started_to_ = 0;         ///< Up to here current_ is being written to the disk.
   std::vector<std::uint32_t> unsynced_;  ///< Files with bytes that may not be on the disk.
 
-  // The background's.
-  std::mutex mutex_;
-  std::condition_variable_any wake_;
-  std::condition_variable_any synced_;
-  std::vector<int> to_sync_;  ///< Duplicates of the descriptors.
-  std::uint64_t asked_to_ = 0;
+  Background& background_;
   std::atomic<std::uint64_t> synced_to_{0};
-  std::jthread thread_;
 };
 
 }  // namespace idem::segments

@@ -16,10 +16,14 @@ using segments::CommitLog;
 class CommitLogFiles : public testing::Test {
  protected:
   std::unique_ptr<CommitLog> open() {
-    auto log = std::make_unique<CommitLog>(folder_.file("log"), file_bytes);
+    auto log = std::make_unique<CommitLog>(folder_.file("log"), file_bytes, background_);
     const auto opened = log->open();
     EXPECT_TRUE(opened) << opened.error();
     return log;
+  }
+  static void append(CommitLog& log, std::string_view versions, std::string_view rest = "i") {
+    (void)log.begins_file();
+    log.append(versions, rest);
   }
   /// The numbers and contents of all frames, or the error.
   static std::string replay(CommitLog& log) {
@@ -33,7 +37,7 @@ class CommitLogFiles : public testing::Test {
   void write(const std::vector<std::string>& frames) {
     const auto log = open();
     (void)replay(*log);
-    for (const std::string& frame : frames) log->append(frame, "i");
+    for (const std::string& frame : frames) append(*log, frame);
   }
 
   std::string file(int number) const {
@@ -47,8 +51,10 @@ class CommitLogFiles : public testing::Test {
     std::ofstream(path, std::ios::binary | std::ios::trunc) << bytes;
   }
 
-  static constexpr std::uint64_t file_bytes = 200;
+  static constexpr std::uint64_t frame_bytes = 4096;  ///< Of a short one.
+  std::uint64_t file_bytes = 5 * frame_bytes;
   TempFolder folder_;
+  segments::Background background_;
 };
 
 TEST_F(CommitLogFiles, T16_frames_come_back_over_several_files) {
@@ -56,7 +62,7 @@ TEST_F(CommitLogFiles, T16_frames_come_back_over_several_files) {
   EXPECT_EQ(replay(*log), "");
   std::string all;
   for (int i = 1; i <= 20; ++i) {
-    log->append(fmt::format("version-{}", i), "rest");
+    append(*log, fmt::format("version-{}", i), "rest");
     all += fmt::format("{}:version-{}+rest ", i, i);
   }
   EXPECT_TRUE(fs::exists(file(4)));
@@ -68,7 +74,7 @@ TEST_F(CommitLogFiles, T16_a_file_that_no_start_needs_is_used_again) {
   const auto log = open();
   (void)replay(*log);
   for (int i = 1; i <= 40; ++i) {
-    log->append(fmt::format("version-{}", i), "rest");
+    append(*log, fmt::format("version-{}", i), "rest");
     log->allow_reuse(i < 6 ? 0 : static_cast<std::uint64_t>(i - 5));
     const std::string now = replay();
     ASSERT_TRUE(now.ends_with(fmt::format("{}:version-{}+rest ", i, i))) << now;
@@ -109,7 +115,7 @@ TEST_F(CommitLogFiles, T16_a_damaged_byte_before_the_end_is_refused) {
   const std::size_t third = whole.find("three") - 32;
   for (std::size_t at = 0; at < third; ++at) {
     // What fills a frame up, and a number that means nothing.
-    const std::size_t in_frame = at % 40;
+    const std::size_t in_frame = at % frame_bytes;
     if (in_frame >= 36 || (in_frame >= 12 && in_frame < 16)) continue;
     std::string damaged = whole;
     damaged[at] = static_cast<char>(damaged[at] ^ 0x10);
@@ -120,10 +126,40 @@ TEST_F(CommitLogFiles, T16_a_damaged_byte_before_the_end_is_refused) {
 
 // Whether the oldest ones are missing, the index knows (below).
 TEST_F(CommitLogFiles, T16_a_missing_file_is_refused) {
-  write({std::string(300, 'a'), std::string(300, 'b'), std::string(300, 'c')});
+  write({std::string(file_bytes, 'a'), std::string(file_bytes, 'b'), std::string(file_bytes, 'c')});
   ASSERT_TRUE(fs::exists(file(3)));
   fs::rename(file(2), folder_.file("elsewhere"));
   EXPECT_TRUE(replay().starts_with("refused: ")) << replay();
+}
+
+// The next file is made in the background once a log is in use, and begins as soon as it is there.
+TEST_F(CommitLogFiles, T16_the_next_file_is_made_beforehand) {
+  file_bytes = 8UL << 20U;
+  const std::string spare = folder_.file("log/spare");
+  std::uint32_t frames = 0;
+  const auto log = open();
+  (void)replay(*log);
+  while (frames * frame_bytes <= 1UL << 20U) append(*log, fmt::format("version-{}", ++frames));
+  background_.wait();
+  EXPECT_TRUE(fs::exists(spare));
+  EXPECT_FALSE(fs::exists(file(2)));
+  append(*log, fmt::format("version-{}", ++frames));
+  EXPECT_FALSE(fs::exists(spare));
+  EXPECT_GE(fs::file_size(file(2)), file_bytes);
+  background_.wait();
+  const std::string all = replay();
+  EXPECT_TRUE(all.starts_with("1:version-1+i 2:version-2+i "));
+  EXPECT_TRUE(all.ends_with(fmt::format("{}:version-{}+i ", frames, frames)));
+}
+
+TEST_F(CommitLogFiles, T16_a_next_file_that_a_crash_left_unfinished_is_not_used) {
+  file_bytes = 8UL << 20U;
+  write({"one"});
+  put(folder_.file("log/spare.part"), "half of it");
+  put(folder_.file("log/spare"), "of other settings");
+  EXPECT_EQ(replay(), "1:one+i ");
+  EXPECT_FALSE(fs::exists(folder_.file("log/spare.part")));
+  EXPECT_FALSE(fs::exists(folder_.file("log/spare")));
 }
 
 /// The parts of a store that do not belong together.
@@ -184,7 +220,7 @@ TEST_F(LogParts, T01_an_index_that_is_gone_is_made_again_from_a_whole_log) {
 TEST_F(LogParts, T01_an_index_that_is_gone_is_not_made_of_a_part_of_the_log) {
   {
     auto store = open_log(path(), test_settings(),
-                          {.host = clock.host(), .sizes = {.segment_bytes = 1'024}});
+                          {.host = clock.host(), .sizes = {.segment_bytes = 8'192}});
     ASSERT_TRUE(store) << store.error().detail;
     for (int number = 1; number < 40; ++number) {
       Reserve verb = a_reserve(number);
