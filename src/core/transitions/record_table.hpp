@@ -41,6 +41,11 @@ class RecordTable {
   /// Before the end of a transaction: passes on all writes that were held back.
   virtual void flush() {}
 
+  /// Work on the medium that no call needs but that must be done some day.
+  virtual bool has_upkeep() const { return false; }
+  /// Does a part of it, about so many bytes, within a transaction.
+  virtual void upkeep(std::size_t /*bytes*/) {}
+
   /// Up to `limit` records that sweep() / reap() would change, the longest due first.
   virtual std::vector<RecordId> due_for_sweep(StoreTime now, std::size_t limit) = 0;
   virtual std::vector<RecordId> due_for_reap(StoreTime now, std::size_t limit) = 0;

@@ -36,6 +36,9 @@ class Ledger {
 
   void begin();
   StoreResult step(StoreCall& call);
+  /// As RecordTable's; between begin() and commit().
+  bool has_upkeep() const { return table_->has_upkeep(); }
+  void upkeep(std::size_t bytes) { table_->upkeep(bytes); }
   void run(StoreTask& task);
   /// Makes the steps durable, together with the fences and the time that they used.
   void commit();

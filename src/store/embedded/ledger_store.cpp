@@ -15,6 +15,10 @@
 namespace idem::embedded {
 namespace {
 
+/// Bytes of upkeep in one transaction, without and with calls that wait for it.
+constexpr std::size_t upkeep_alone = 256UL << 10U;
+constexpr std::size_t upkeep_beside = 16UL << 10U;
+
 struct Batch {
   bool reserves = false;
   bool settles = false;
@@ -66,9 +70,10 @@ void LedgerStore::serve() {
   ::pthread_setname_np(::pthread_self(), "idem-store");
   const NoWaiting own_thread(is_store_thread);
   for (;;) {
-    auto batch = queue_.take(listings_.empty());
+    const bool has_upkeep = lost_.empty() && ledger_->has_upkeep();
+    auto batch = queue_.take(listings_.empty() && !has_upkeep);
     for (auto& done : batch.turned_away) done_with(done, queue_is_full());
-    if (!batch.calls.empty()) run_batch(batch.calls);
+    if (!batch.calls.empty() || has_upkeep) run_batch(batch.calls);
     if (!listings_.empty()) go_on_listing();
     if (batch.last && listings_.empty()) break;
   }
@@ -82,6 +87,7 @@ void LedgerStore::run_batch(std::span<QueuedCall> calls) {
   const Batch kind = kind_of(calls);
   ledger_->begin();
   make_steps(calls);
+  if (ledger_->has_upkeep()) ledger_->upkeep(calls.empty() ? upkeep_alone : upkeep_beside);
   if (kind.reserves) crash_point(CrashPoint::reserve_before_commit);
   if (kind.settles) crash_point(CrashPoint::settle_before_commit);
   ledger_->commit();

@@ -124,6 +124,9 @@ class RunningRows final : public RecordTable {
       if (running.why_not.empty()) ++into.by_state[static_cast<std::size_t>(State::in_progress)];
     }
   }
+  bool has_upkeep() const override { return slots_->has_upkeep(); }
+  void upkeep(std::size_t bytes) override { slots_->upkeep(bytes); }
+
   void flush() override {
     cells_->flush();
     slots_->flush();

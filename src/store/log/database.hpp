@@ -79,6 +79,9 @@ class Database {
     return records_.read(place, size, into);
   }
   std::uint32_t current_file() const noexcept { return records_.current(); }
+  /// 0: there is no such file.
+  std::uint64_t size_of_file(std::uint32_t file) const { return records_.size_of(file); }
+  std::uint64_t file_bytes() const noexcept { return records_.file_bytes(); }
   void drop_file(std::uint32_t file) { records_.drop(file); }
 
   bool has_written() const noexcept;

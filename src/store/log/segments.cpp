@@ -4,11 +4,14 @@
 
 namespace idem::segments {
 
-Segments::Segments(Database& db) : db_(db) {
+// At a start all files are looked at.
+Segments::Segments(Database& db)
+    : db_(db), dropped_much_(db.file_bytes() / 4), dropped_(dropped_much_) {
   const auto at = db_.iterate(Family::segments);
   for (at->SeekToFirst(); at->Valid(); at->Next()) {
-    present_[static_cast<std::uint32_t>(ordered_at(view(at->key()), 0))] =
-        ordered_at(view(at->value()), 0);
+    const auto segment = static_cast<std::uint32_t>(ordered_at(view(at->key()), 0));
+    present_[segment] = ordered_at(view(at->value()), 0);
+    if (present_[segment] == 0) emptied_.insert(segment);
   }
   db_.check(*at, "the files of versions");
 }
@@ -16,16 +19,26 @@ Segments::Segments(Database& db) : db_(db) {
 void Segments::add(std::uint32_t segment, std::uint32_t bytes) {
   present_[segment] += bytes;
   changed_.insert(segment);
+  emptied_.erase(segment);
 }
 
 void Segments::drop(std::uint32_t segment, std::uint32_t bytes) {
   std::uint64_t& present = present_[segment];
   present -= std::min<std::uint64_t>(present, bytes);
   changed_.insert(segment);
+  dropped_ += bytes;
+  if (present == 0) emptied_.insert(segment);
 }
 
+// What this transaction emptied is needed if it does not come to its commit.
 void Segments::flush() {
-  drop_empty();
+  std::erase_if(emptied_, [this](std::uint32_t segment) {
+    if (segment >= db_.current_file() || changed_.contains(segment)) return false;
+    db_.drop_file(segment);
+    db_.remove(Family::segments, ordered_key(std::uint64_t{segment}));
+    present_.erase(segment);
+    return true;
+  });
   for (const std::uint32_t segment : changed_) {
     db_.append(Family::segments, ordered_key(std::uint64_t{segment}),
                ordered_key(present_.at(segment)));
@@ -33,21 +46,18 @@ void Segments::flush() {
   changed_.clear();
 }
 
-// Once for each file that begins.
-void Segments::drop_empty() {
-  if (looked_at_ == db_.current_file()) return;
-  looked_at_ = db_.current_file();
-  for (auto at = present_.begin(); at != present_.end();) {
-    const auto [segment, bytes] = *at;
-    // What this transaction emptied is needed if it does not come to its commit.
-    if (bytes > 0 || segment >= looked_at_ || changed_.contains(segment)) {
-      ++at;
-      continue;
-    }
-    db_.drop_file(segment);
-    db_.remove(Family::segments, ordered_key(std::uint64_t{segment}));
-    at = present_.erase(at);
+std::optional<std::uint32_t> Segments::sparsest(const std::set<std::uint32_t>& but) {
+  dropped_ = 0;
+  std::optional<std::uint32_t> best;
+  double least = 2.0 / 3.0;
+  for (const auto& [segment, present] : present_) {
+    if (present == 0 || segment >= db_.current_file() || but.contains(segment)) continue;
+    const auto size = static_cast<double>(db_.size_of_file(segment));
+    if (size == 0 || static_cast<double>(present) / size >= least) continue;
+    least = static_cast<double>(present) / size;
+    best = segment;
   }
+  return best;
 }
 
 }  // namespace idem::segments

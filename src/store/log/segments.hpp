@@ -3,6 +3,7 @@
 #include "store/log/database.hpp"
 
 #include <map>
+#include <optional>
 #include <set>
 
 namespace idem::segments {
@@ -17,13 +18,23 @@ class Segments {
   /// Writes what changed, and deletes files that earlier transactions emptied; before a commit.
   void flush();
 
- private:
-  void drop_empty();
+  /// Some file may have become worth to be copied together since sparsest().
+  bool has_changed_much() const noexcept { return dropped_ >= dropped_much_; }
+  /// Of the full files that are present to less than two thirds, the one with the least. Never one
+  /// of `but`.
+  std::optional<std::uint32_t> sparsest(const std::set<std::uint32_t>& but);
+  /// flush() would delete a file.
+  bool has_empty() const noexcept {
+    return !emptied_.empty() && *emptied_.begin() < db_.current_file();
+  }
 
+ private:
   Database& db_;
   std::map<std::uint32_t, std::uint64_t> present_;
   std::set<std::uint32_t> changed_;
-  std::uint32_t looked_at_ = 0;  ///< The current file at the last look.
+  std::set<std::uint32_t> emptied_;
+  std::uint64_t dropped_much_;
+  std::uint64_t dropped_;  ///< Bytes since the last look for the sparsest.
 };
 
 }  // namespace idem::segments

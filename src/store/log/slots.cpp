@@ -4,11 +4,11 @@
 #include "core/bytes/checksum.hpp"
 #include "core/record/stored_record_codec.hpp"
 #include "core/record/stored_response_codec.hpp"
+#include "store/log/compaction.hpp"
 #include "store/log/due_lists.hpp"
 #include "store/log/journal_lines.hpp"
 #include "store/log/keys.hpp"
 #include "store/log/meta.hpp"
-#include "store/log/segments.hpp"
 #include "store/log/usage_values.hpp"
 #include "store/log/work_lists.hpp"
 
@@ -25,14 +25,6 @@ struct Present {
   std::int64_t place = 0;  ///< 0: there is none.
   std::uint32_t size = 0;
   State state{};
-};
-
-/// A version's bytes: the id, the record, and the answer's head and body.
-struct Version {
-  std::string_view id;
-  std::string_view record;
-  std::string_view answer;  ///< Empty: it has none.
-  std::string_view body;
 };
 
 bool is_reaped(State state) noexcept {
@@ -176,6 +168,14 @@ class Slots final : public SlotTable {
     usage_.add(scope, change);
   }
 
+  bool has_upkeep() const override { return segments_.has_empty() || compaction_.has_work(); }
+  void upkeep(std::size_t bytes) override {
+    is_counted_ |= segments_.has_empty();  // So that flush() goes on to them.
+    if (!compaction_.has_work()) return;
+    compaction_.step(
+        bytes, [this](const Version& version, std::int64_t place) { return move(version, place); });
+  }
+
   void flush() override {
     if (changed_.empty() && !is_counted_) return usage_.flush();
     due_.flush([this](const DueLists::Entry& entry) { return is_due(entry); });
@@ -258,15 +258,11 @@ class Slots final : public SlotTable {
       }
       bytes = bytes_;
     }
-    if (bytes.size() < sizeof(RecordId::bytes)) return std::unexpected("its row is damaged");
-    Version version;
-    version.id = bytes.substr(0, sizeof(RecordId::bytes));
-    ByteReader in(bytes.substr(version.id.size()));
-    version.record = in.framed();
-    version.answer = in.framed();
-    version.body = in.framed();
-    if (in.is_cut_short() || !in.is_at_end()) return std::unexpected("its row is damaged");
-    return version;
+    const auto version = version_in(bytes);
+    if (!version || version->bytes.size() != bytes.size()) {
+      return std::unexpected("its row is damaged");
+    }
+    return *version;
   }
 
   std::expected<Row, StoreError> read_row(const RecordId& id, const Present& present, Parts parts,
@@ -332,14 +328,36 @@ class Slots final : public SlotTable {
     out.framed(record_bytes_);
     out.framed(answer_bytes_);
     out.framed(body);
-    const auto place = static_cast<std::int64_t>(db_.next() + begin);
-    const auto size = static_cast<std::uint32_t>(versions.size() - begin);
-    changed_[record.id] = {place, size, record.state};
-    segments_.add(VersionFiles::file_of(static_cast<std::uint64_t>(place)), size);
+    place_at(begin, record);
     ++counts_.by_state[static_cast<std::size_t>(record.state)];
     work_.add(record);
+  }
+
+  /// The version from there to the end of the transaction's is the record's present one.
+  void place_at(std::size_t begin, const Record& record) {
+    const auto place = static_cast<std::int64_t>(db_.next() + begin);
+    const auto size = static_cast<std::uint32_t>(db_.versions().size() - begin);
+    changed_[record.id] = {place, size, record.state};
+    segments_.add(VersionFiles::file_of(static_cast<std::uint64_t>(place)), size);
     const auto due = transitions::due_at(record);
     if (due && is_reaped(record.state)) due_.add(*due, {record.id, place});
+  }
+
+  /// Copies a version to the end if it is its record's present one. False: it cannot be read.
+  bool move(const Version& version, std::int64_t place) {
+    const auto id = to_id(version.id);
+    const auto present = id ? present_of(*id) : std::unexpected(std::string());
+    if (!present) return false;
+    if (present->place != place) return true;
+    const auto record = decode_record(*id, version.record);
+    const bool fits =
+        record && record->state == present->state && version.bytes.size() == present->size;
+    if (!fits) return false;
+    segments_.drop(VersionFiles::file_of(static_cast<std::uint64_t>(place)), present->size);
+    const std::size_t begin = db_.versions().size();
+    db_.versions().append(version.bytes);
+    place_at(begin, *record);
+    return true;
   }
 
   /// The present version.
@@ -405,6 +423,7 @@ class Slots final : public SlotTable {
   std::unordered_map<RecordId, Present, IdHash> changed_;
 
   Segments segments_;
+  Compaction compaction_{db_, segments_};
   DueLists due_;
   WorkLists work_;
   UsageValues usage_;

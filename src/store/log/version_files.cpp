@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <filesystem>
 #include <utility>
 
 namespace idem::segments {
@@ -99,6 +100,12 @@ bool VersionFiles::read(std::uint64_t place, std::size_t size, std::string& into
   }
   const int file = files_.file(file_of(place));
   return file >= 0 && read_at(file, offset, size, into);
+}
+
+std::uint64_t VersionFiles::size_of(std::uint32_t file) const {
+  std::error_code code;
+  const auto bytes = std::filesystem::file_size(files_.path_of(file), code);
+  return code ? 0 : bytes;
 }
 
 void VersionFiles::sync_later() {

@@ -38,6 +38,9 @@ class VersionFiles {
     return static_cast<std::uint32_t>(place >> 32U);
   }
   std::uint32_t current() const noexcept { return current_; }
+  std::uint64_t file_bytes() const noexcept { return file_bytes_; }
+  /// Of one before the current one; 0: there is no such file.
+  std::uint64_t size_of(std::uint32_t file) const;
   void drop(std::uint32_t file) { files_.remove(file); }
 
   /// Begins to bring all that was appended to the disk, in the background.
