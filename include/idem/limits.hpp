@@ -35,8 +35,8 @@ inline constexpr std::size_t request_body_memory_max = 64UL * 1024;
 // Bodies in files at one time, of the whole process: 64 of the largest. The files may share a disk
 // with the store, which uploads must not be able to fill.
 inline constexpr std::uint64_t spill_bytes_max = 4ULL * 1024 * 1024 * 1024;
-// What a large body must leave free on its disk: a store that cannot write ends the process, so its
-// log (sqlite_wal_pages_max, 32 MiB) and as much again stay out of reach of uploads.
+// What a large body must leave free on its disk: a store that cannot write ends the process, so
+// what its log and its next checkpoints need stays out of reach of uploads.
 inline constexpr std::uint64_t spill_disk_free_min = 64UL * 1024 * 1024;
 // A body slower than this is an attack or a dead link; neither may pin a connection.
 inline constexpr std::size_t body_rate_bytes_per_second_min = 1024;
@@ -375,10 +375,10 @@ inline constexpr std::uint64_t fence_block = 65'536;
 // How much store time a crash may forget. It is added back by the next start's clock, so that
 // nothing depends on it but a start on another boot with a wall clock that has gone backwards.
 inline constexpr auto store_clock_persist_interval = 1s;
-// The write-ahead log is copied into the database once it has so many pages (32 MiB): rarer
+// The write-ahead log is copied into the database once it has so many pages (4 MiB): rarer
 // checkpoints write a hot page once instead of often, longer ones stop the store's thread for
-// longer.
-inline constexpr int sqlite_wal_pages_max = 8'192;
+// longer (docs/internals/sqlite.md).
+inline constexpr int sqlite_wal_pages_max = 1'024;
 // Enough for the ends of the tables, where all is appended; the kernel's cache is better at the
 // rest. SQLite 3.40 walks the whole of its page cache at a commit that had split a page.
 inline constexpr std::size_t sqlite_cache_bytes = 16 * 1024UL * 1024;

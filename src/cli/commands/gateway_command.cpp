@@ -488,7 +488,6 @@ class GatewayProcess {
 int run_gateway(const SettingsSource& source) {
   auto read = source.read();
   if (!read) return source.refuse("gateway", read.error());
-  give_large_blocks_back();
   if (read->options.core_dumps) allow_core_dumps();
   auto log = stderr_log(read->options.log_format);
   log_warnings(*read, log);

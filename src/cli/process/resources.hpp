@@ -3,9 +3,6 @@
 /// What a process that serves many connections sets up for itself at its start.
 namespace idem::cli {
 
-/// Lets the allocator return large blocks to the kernel at once.
-void give_large_blocks_back();
-
 /// Raises the limit of descriptors to the hard limit.
 void raise_descriptor_limit();
 
