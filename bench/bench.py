@@ -101,6 +101,15 @@ http {{ access_log off; keepalive_requests 1000000000; {temporary}
         wait_for_port(port)
         return port
 
+    def proxy(self, upstream):
+        """An nginx that proxies to the upstream over connections that it keeps. Answers its port."""
+        port = free_port()
+        self.nginx("nginx", f"server {{ listen 127.0.0.1:{port}; location / {{ proxy_pass http://api;"
+                            ' proxy_http_version 1.1; proxy_set_header Connection ""; } }',
+                   f"upstream api {{ server 127.0.0.1:{upstream}; keepalive 128; keepalive_requests 1000000000; }}")
+        wait_for_port(port)
+        return port
+
     def idem(self, binary, upstream, name, *flags, store=None, before=()):
         """Answers the program and its port."""
         store = store or f"sqlite:{self.folder}/{name}.db"

@@ -10,7 +10,7 @@ namespace idem::segments {
 
 /// A file of zeros in which the log can go on, made in the background. In a file whose blocks were
 /// written once, a sync has neither blocks nor a length to make durable, and takes about 0.6 of the
-/// time and of the processor (bench/results/log_files.md).
+/// time and of the processor.
 class SpareFile {
  public:
   /// `folder`: where it is kept; it has its full length and its name `spare` once it is whole.
