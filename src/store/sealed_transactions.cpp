@@ -49,6 +49,7 @@ std::expected<Ring, StoreError> SealedTransactions::read_keys(const std::string&
   scoped_.read(scope, id, [promise](std::expected<Ring, StoreError> read) {
     promise->set_value(std::move(read));
   });
+  about_to_wait();
   return keys.get();
 }
 

@@ -34,6 +34,7 @@ Replies<Verb> ask_all(Store& store, std::vector<Verb> verbs) {
       ask(store, std::move(verbs[i]),
           [promise](Result result) { promise->set_value(std::move(result)); });
     }
+    about_to_wait();
     std::optional<StoreError> failure;
     for (auto& one : asked) {
       Result result = one.get();

@@ -12,7 +12,7 @@ Ledger::Ledger(LedgerParts parts)
       clock_(std::move(parts.clock)),
       medium_(std::move(parts.medium)),
       table_(std::move(parts.table)),
-      fence_high_water_(parts.highest_fence) {
+      fence_high_water_(parts.noted_fence) {
   fences_.last = parts.highest_fence;
   if (parts.found == LedgerParts::Found::closed) return;
   begin();

@@ -24,6 +24,7 @@ struct LedgerParts {
   std::unique_ptr<Medium> medium;
   std::unique_ptr<RecordTable> table;  ///< On the medium.
   Fence highest_fence = 0;             ///< No fence above it was ever granted.
+  Fence noted_fence = 0;               ///< What the medium has for that; an old one is mended.
   Found found = Found::closed;
 };
 

@@ -3,6 +3,8 @@
 #include "core/bytes/byte_cursor.hpp"
 #include "core/bytes/checksum.hpp"
 
+#include <idem/fingerprint.hpp>
+
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <sys/stat.h>
@@ -24,6 +26,10 @@ constexpr std::uint64_t growth_bytes = 4UL << 20U;
 /// A log that got so much in one file is in use, so that a file for the next part is worth its
 /// disk.
 constexpr std::uint64_t prepare_after = 1UL << 20U;
+/// Of the log, the files of versions, and of keys and values of the index.
+constexpr std::uint32_t format_version = 1;
+constexpr std::uint64_t format_magic = 0x676f6c2d6d656469;  // "idem-log"
+constexpr std::size_t format_bytes = sizeof format_magic + sizeof format_version + 16;
 constexpr std::uint32_t magic = 0x314d4449;  // "IDM1"
 /// A frame is written up to the end of its last page: so no page with an earlier frame is ever
 /// written again, and the kernel need not read a page in order to write a part of it.
@@ -43,13 +49,16 @@ struct Head {
   }
 };
 
-std::uint64_t checksum_of_frame(const Head& head, std::string_view versions,
-                                std::string_view rest) {
+using Salt = std::array<std::uint8_t, 16>;
+
+std::uint64_t checksum_of_frame(const Head& head, std::string_view versions, std::string_view rest,
+                                const Salt& salt) {
   RecordId id;  // What the checksum covers besides the bytes.
   ByteWriter out(reinterpret_cast<char*>(id.bytes.data()));
   out.number(head.number);
   out.number(head.versions);
   out.number(head.rest);
+  for (std::size_t i = 0; i < salt.size(); ++i) id.bytes[i] ^= salt[i];
   return checksum_of(id, versions, rest);
 }
 
@@ -79,14 +88,15 @@ std::optional<Head> parse(std::string_view bytes) {
 }
 
 /// The frame at the beginning of `bytes`, if it is whole.
-std::optional<CommitLog::Frame> frame_in(std::string_view bytes) {
+std::optional<CommitLog::Frame> frame_in(std::string_view bytes, const Salt& salt) {
   const auto head = parse(bytes);
   if (!head || bytes.size() < Head::bytes + head->body()) return std::nullopt;
   CommitLog::Frame frame;
   frame.number = head->number;
   frame.versions = bytes.substr(Head::bytes, head->versions);
   frame.rest = bytes.substr(Head::bytes + head->versions, head->rest);
-  if (checksum_of_frame(*head, frame.versions, frame.rest) != head->checksum) return std::nullopt;
+  const auto checksum = checksum_of_frame(*head, frame.versions, frame.rest, salt);
+  if (checksum != head->checksum) return std::nullopt;
   return frame;
 }
 
@@ -101,11 +111,17 @@ std::optional<std::string> whole_file(const std::string& path) {
   return good ? std::optional(std::move(bytes)) : std::nullopt;
 }
 
+/// False: they are none.
+bool stop_direct_writes(int file) {
+  const int how = ::fcntl(file, F_GETFL);
+  return how >= 0 && (how & O_DIRECT) != 0 && ::fcntl(file, F_SETFL, how & ~O_DIRECT) == 0;
+}
+
 /// Whether a whole frame that is newer than `number` lies behind what cannot be read.
-bool has_newer_frame(std::string_view rest, std::uint64_t number) {
+bool has_newer_frame(std::string_view rest, std::uint64_t number, const Salt& salt) {
   for (std::size_t at = 0; at + Head::bytes <= rest.size(); at += alignment) {
     const auto head = parse(rest.substr(at));
-    if (head && head->number > number && frame_in(rest.substr(at))) return true;
+    if (head && head->number > number && frame_in(rest.substr(at), salt)) return true;
   }
   return false;
 }
@@ -125,14 +141,14 @@ std::expected<void, std::string> CommitLog::replay(const std::function<void(cons
     const auto from_here = [&] {
       return std::string_view(*bytes).substr(std::min<std::size_t>(end_, bytes->size()));
     };
-    while (const auto frame = frame_in(from_here())) {
+    while (const auto frame = frame_in(from_here(), salt_)) {
       if (!is_first && frame->number != number_ + 1) break;
       is_first = false;
       number_ = frame->number;
       see(*frame);
       end_ += parse(from_here())->whole();
     }
-    if (has_newer_frame(from_here(), number_)) {
+    if (has_newer_frame(from_here(), number_, salt_)) {
       return std::unexpected(fmt::format("{} is damaged at byte {}", files_.path_of(file), end_));
     }
   }
@@ -150,8 +166,39 @@ CommitLog::CommitLog(const std::string& folder, std::uint64_t file_bytes, Backgr
 
 std::expected<void, std::string> CommitLog::open() {
   auto opened = files_.open();
-  if (opened) spare_.open();
-  return opened;
+  if (!opened) return opened;
+  spare_.open();
+  return read_format();
+}
+
+/// With a secret of the store's: else the bytes of a client's body could be a frame, which a start
+/// would find in a file that is used again.
+std::expected<void, std::string> CommitLog::read_format() {
+  const std::string path = files_.folder() + "/format";
+  std::string bytes = whole_file(path).value_or(std::string());
+  if (bytes.empty()) {
+    if (!files_.is_empty()) return std::unexpected(path + " is missing");
+    random_bytes(salt_);
+    bytes.assign(format_bytes, '\0');
+    ByteWriter out(bytes.data());
+    out.number(format_magic);
+    out.number(format_version);
+    out.bytes(salt_);
+    append_checksum(RecordId{}, bytes);
+    files_.write_whole(path, bytes);
+    return {};
+  }
+  const auto sound = without_checksum(RecordId{}, bytes);
+  if (!sound || sound->size() != format_bytes) return std::unexpected(path + " is damaged");
+  ByteReader in(*sound);
+  const auto magic_found = in.number<std::uint64_t>();
+  const auto version = in.number<std::uint32_t>();
+  if (magic_found != format_magic || version != format_version) {
+    return std::unexpected(fmt::format("{}: has format {}, and this program knows {}",
+                                       files_.folder(), version, format_version));
+  }
+  in.bytes(salt_);
+  return {};
 }
 
 // A file that a crash left without a frame is used as it is. One that grows ends early.
@@ -166,6 +213,7 @@ void CommitLog::begin_file() {
   current_ = next;
   end_ = 0;
   needs_file_ = false;
+  asked_for_spare_ = false;
   if (!use_again()) {
     if (spare_.is_ready()) {
       files_.adopt(spare_.take(), next);
@@ -186,7 +234,8 @@ void CommitLog::begin_file() {
 
 /// Takes the oldest file, if no start needs it.
 bool CommitLog::use_again() {
-  while (has_reusable()) {
+  // Never the file that has just ended: until the next one has a frame, a start begins with it.
+  while (last_in_.size() > 1 && has_reusable()) {
     const std::uint32_t oldest = last_in_.begin()->first;
     last_in_.erase(last_in_.begin());
     struct stat facts{};
@@ -203,7 +252,10 @@ bool CommitLog::use_again() {
 void CommitLog::make_room(std::uint64_t bytes) {
   if (bytes <= room_) return;
   room_ = std::max(bytes, room_ + growth_bytes);
-  if (::posix_fallocate(files_.file(current_), 0, static_cast<off_t>(room_)) != 0) {
+  const int file = files_.file(current_);
+  while (::fallocate(file, 0, 0, static_cast<off_t>(room_)) != 0) {
+    if (errno == EINTR) continue;
+    if (errno == EOPNOTSUPP) break;  // The writes themselves make it.
     files_.fail_closed("making room");
   }
 }
@@ -212,7 +264,7 @@ void CommitLog::append(std::string_view versions, std::string_view rest) {
   if (needs_file_) begin_file();
   Head head{static_cast<std::uint32_t>(versions.size()), static_cast<std::uint32_t>(rest.size()),
             ++number_, 0};
-  head.checksum = checksum_of_frame(head, versions, rest);
+  head.checksum = checksum_of_frame(head, versions, rest, salt_);
   make_room(end_ + head.whole());
   char* const frame = frame_buffer(head.whole());
   char* at = std::ranges::copy(to_bytes(head), frame).out;
@@ -221,7 +273,9 @@ void CommitLog::append(std::string_view versions, std::string_view rest) {
   std::fill(at, frame + head.whole(), '\0');
   write_durably({frame, head.whole()});
   end_ += head.whole();
-  if (end_ > prepare_after && !has_reusable()) spare_.prepare();
+  if (end_ > prepare_after && !has_reusable() && !std::exchange(asked_for_spare_, true)) {
+    spare_.prepare();
+  }
 }
 
 /// Aligned, as a direct write needs it.
@@ -248,6 +302,8 @@ void CommitLog::write_durably(std::string_view frame) {
       has_dsync_ = false;
       continue;
     }
+    // A disk with larger blocks than a page.
+    if (n < 0 && errno == EINVAL && stop_direct_writes(file)) continue;
     if (n <= 0) files_.fail_closed("write");
     frame.remove_prefix(static_cast<std::size_t>(n));
     at += n;

@@ -4,6 +4,7 @@
 #include "store/log/numbered_files.hpp"
 #include "store/log/spare_file.hpp"
 
+#include <array>
 #include <functional>
 #include <memory>
 #include <optional>
@@ -43,6 +44,7 @@ class CommitLog {
   bool has_reusable() const noexcept {
     return !last_in_.empty() && last_in_.begin()->second <= reusable_to_;
   }
+  std::expected<void, std::string> read_format();
   void begin_file();
   bool use_again();
   void make_room(std::uint64_t bytes);
@@ -63,7 +65,9 @@ class CommitLog {
   std::uint64_t room_ = 0;                          ///< The current one's length.
   std::uint64_t number_ = 0;                        ///< Of the last frame.
   std::uint64_t reusable_to_ = 0;
-  bool needs_file_ = false;  ///< As begins_file() found.
+  bool needs_file_ = false;       ///< As begins_file() found.
+  bool asked_for_spare_ = false;  ///< Since this file began.
+  std::array<std::uint8_t, 16> salt_{};
   std::unique_ptr<char[], DropBuffer> buffer_;
   std::size_t buffer_bytes_ = 0;
   bool has_dsync_ = true;  ///< The file system can write and sync in one call.

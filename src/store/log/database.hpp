@@ -81,6 +81,7 @@ class Database {
   std::uint32_t current_file() const noexcept { return records_.current(); }
   /// 0: there is no such file.
   std::uint64_t size_of_file(std::uint32_t file) const { return records_.size_of(file); }
+  std::vector<std::uint32_t> files_of_versions() const { return records_.files(); }
   std::uint64_t file_bytes() const noexcept { return records_.file_bytes(); }
   void drop_file(std::uint32_t file) { records_.drop(file); }
 

@@ -6,6 +6,7 @@
 #include <mutex>
 #include <new>
 #include <span>
+#include <thread>
 #include <vector>
 
 namespace idem::segments {
@@ -66,9 +67,11 @@ class DigestBuffer final : public MemTableRep {
     // The caller destroys it but does not delete it: its place is for the next one then. (The
     // arena's header is not public, and a buffer that is flushed must not grow.)
     const std::lock_guard lock(places_mutex_);
-    if (free_places_.empty()) free_places_.push_back(&places_.emplace_back());
-    Place* const place = free_places_.back();
-    free_places_.pop_back();
+    // Not one that another thread has left: its destructor may not have ended.
+    const auto left = std::ranges::find(free_places_, std::this_thread::get_id(), &Left::by);
+    if (left == free_places_.end()) return new (places_.emplace_back().bytes) AtPlace(*this);
+    Place* const place = left->place;
+    free_places_.erase(left);
     return new (place->bytes) AtPlace(*this);
   }
 
@@ -115,9 +118,13 @@ class DigestBuffer final : public MemTableRep {
   struct Place {
     alignas(AtPlace) std::byte bytes[sizeof(AtPlace)];
   };
+  struct Left {
+    Place* place;
+    std::thread::id by;
+  };
   void give_back(AtPlace* iterator) const {
     const std::lock_guard lock(places_mutex_);
-    free_places_.push_back(reinterpret_cast<Place*>(iterator));
+    free_places_.push_back({reinterpret_cast<Place*>(iterator), std::this_thread::get_id()});
   }
 
   /// The key is RocksDB's, with the digest in front.
@@ -158,7 +165,7 @@ class DigestBuffer final : public MemTableRep {
 
   mutable std::mutex places_mutex_;
   std::deque<Place> places_;  ///< Of iterators.
-  mutable std::vector<Place*> free_places_;
+  mutable std::vector<Left> free_places_;
 };
 
 class DigestBuffers final : public ::rocksdb::MemTableRepFactory {

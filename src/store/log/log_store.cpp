@@ -45,6 +45,7 @@ embedded::LedgerParts parts_of(segments::OpenedStoreParts opened) {
           .medium = std::make_unique<LogMedium>(std::move(opened.db)),
           .table = embedded::keep_running_rows(std::move(opened.running), std::move(opened.slots)),
           .highest_fence = opened.highest_fence,
+          .noted_fence = opened.highest_fence,
           .found = opened.was_cut_off ? Found::cut_off : Found::closed};
 }
 

@@ -40,7 +40,6 @@ class Meta {
 /// With the generation, as part of the identity.
 void save_naming(Database& db, const Naming& naming);
 
-inline constexpr std::string_view meta_format = "format";
 inline constexpr std::string_view meta_fences = "fences";
 inline constexpr std::string_view meta_open = "open";
 

@@ -42,6 +42,12 @@ std::expected<void, std::string> NumberedFiles::open() {
   return {};
 }
 
+std::vector<std::uint32_t> NumberedFiles::numbers() const {
+  std::vector<std::uint32_t> numbers;
+  for (const auto& [number, file] : files_) numbers.push_back(number);
+  return numbers;
+}
+
 std::string NumberedFiles::path_of(std::uint32_t number) const {
   return fmt::format("{}/{:08}{}", folder_, number, suffix_);
 }
@@ -109,6 +115,16 @@ void NumberedFiles::remove(std::uint32_t number) {
   }
   files_.erase(found);
   if (::unlink(path_of(number).c_str()) != 0) fail_closed("deleting a file");
+}
+
+void NumberedFiles::write_whole(const std::string& path, std::string_view bytes) const {
+  const std::string part = path + ".part";
+  const int file = ::open(part.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+  if (file < 0 || ::write(file, bytes.data(), bytes.size()) != static_cast<ssize_t>(bytes.size()) ||
+      ::fsync(file) != 0 || ::close(file) != 0 || ::rename(part.c_str(), path.c_str()) != 0) {
+    fail_closed("making a file");
+  }
+  sync_names();
 }
 
 void NumberedFiles::sync_names() const {

@@ -5,6 +5,7 @@
 #include <map>
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace idem::segments {
 
@@ -27,6 +28,7 @@ class NumberedFiles {
   bool is_empty() const noexcept { return files_.empty(); }
   std::uint32_t first() const { return files_.begin()->first; }
   std::uint32_t last() const { return files_.rbegin()->first; }
+  std::vector<std::uint32_t> numbers() const;
   std::string path_of(std::uint32_t number) const;
 
   /// -1: there is no such file, or it cannot be opened. Keeps the newest open.
@@ -38,6 +40,9 @@ class NumberedFiles {
   /// Gives a file that is none of these a number, likewise.
   void adopt(const std::string& path, std::uint32_t number);
   void remove(std::uint32_t number);
+  /// Makes a file of the folder that is none of these; it is durable when this returns, or there is
+  /// none.
+  void write_whole(const std::string& path, std::string_view bytes) const;
 
   const std::string& folder() const noexcept { return folder_; }
 

@@ -15,9 +15,6 @@
 namespace idem::segments {
 namespace {
 
-/// Of keys and values, of the log and of the files of versions.
-constexpr std::uint64_t format_version = 1;
-
 std::unexpected<StoreError> refused(const std::string& path, const std::string& why) {
   return std::unexpected(StoreError{StoreError::Code::refused, path + ": " + why});
 }
@@ -79,7 +76,8 @@ std::expected<OpenedStoreParts, StoreError> open_store(const std::string& path,
   const std::string absolute = std::filesystem::absolute(path).lexically_normal().string();
   std::error_code code;
   if (const auto why = why_not(options.which, std::nullopt);
-      why && !std::filesystem::exists(std::filesystem::path(absolute) / "CURRENT", code)) {
+      why &&
+      !std::filesystem::exists(std::filesystem::path(absolute) / "index" / "CURRENT", code)) {
     return refused(absolute, *why);
   }
   auto running = std::make_unique<RunningSection>();
@@ -91,7 +89,6 @@ std::expected<OpenedStoreParts, StoreError> open_store(const std::string& path,
   const auto fences = meta.number(meta_fences);
   const auto open = meta.number(meta_open);
   const auto mark = meta.clock_mark();
-  const auto format = meta.number(meta_format);
   std::string damage;
   const auto note = [&](const auto& value) {
     if (!value && damage.empty()) damage = value.error();
@@ -100,15 +97,10 @@ std::expected<OpenedStoreParts, StoreError> open_store(const std::string& path,
   note(fences);
   note(open);
   note(mark);
-  note(format);
   if (!damage.empty()) {
     return refused(absolute, "is damaged: " + damage +
                                  ". Every key could run again, so it is not opened and nothing was "
                                  "changed: bring back a copy of the store");
-  }
-  if (format->value_or(format_version) != format_version) {
-    return refused(absolute, fmt::format("has format {}, and this program knows {}",
-                                         format->value_or(0), format_version));
   }
   auto slots = make_slot_table(*db);
   if (!slots) return refused(absolute, "is damaged: " + slots.error());
@@ -118,7 +110,6 @@ std::expected<OpenedStoreParts, StoreError> open_store(const std::string& path,
   if (!settled) return refused(absolute, settled.error());
   settled->which.place = absolute;
   settled->recorded.naming.by_operation = settings.key_scope == "operation";
-  meta.put_number(meta_format, format_version);
   meta.put_identity(settled->recorded);
   meta.put_clock_mark(clock.mark());
   meta.put_number(meta_open, 1);

@@ -14,6 +14,10 @@ Segments::Segments(Database& db)
     if (present_[segment] == 0) emptied_.insert(segment);
   }
   db_.check(*at, "the files of versions");
+  // Deleted before a power loss brought them back.
+  for (const std::uint32_t file : db_.files_of_versions()) {
+    if (file < db_.current_file() && !present_.contains(file)) db_.drop_file(file);
+  }
 }
 
 void Segments::add(std::uint32_t segment, std::uint32_t bytes) {

@@ -60,7 +60,9 @@ void VersionFiles::start_writing() {
   const auto from = static_cast<off_t>(started_to_);
   const auto bytes = static_cast<off_t>(end_ - started_to_);
   started_to_ = end_;
-  background_.post([file = duplicate(files_.file(current_)), from, bytes] {
+  OwnFile own(::fcntl(files_.file(current_), F_DUPFD_CLOEXEC, 0));
+  if (own.get() < 0) return;  // sync_later() finds more left.
+  background_.post([file = std::move(own), from, bytes] {
     (void)::sync_file_range(file.get(), from, bytes,
                             SYNC_FILE_RANGE_WRITE);  // sync_later() counts.
   });

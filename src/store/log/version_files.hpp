@@ -39,6 +39,7 @@ class VersionFiles {
   }
   std::uint32_t current() const noexcept { return current_; }
   std::uint64_t file_bytes() const noexcept { return file_bytes_; }
+  std::vector<std::uint32_t> files() const { return files_.numbers(); }
   /// Of one before the current one; 0: there is no such file.
   std::uint64_t size_of(std::uint32_t file) const;
   void drop(std::uint32_t file) { files_.remove(file); }

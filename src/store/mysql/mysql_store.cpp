@@ -9,6 +9,7 @@
 #include "store/verb_traits.hpp"
 
 #include <idem/limits.hpp>
+#include <idem/store_wait.hpp>
 
 #include <mysql.h>
 
@@ -30,6 +31,7 @@ class MysqlStore final : public Store {
   ~MysqlStore() override {
     if (!thread_.joinable()) return;
     loop_.post([this] { scheduler_.close([this] { loop_.stop(); }); });
+    about_to_wait();
     thread_.join();
   }
 
@@ -45,6 +47,7 @@ class MysqlStore final : public Store {
     loop_.post([this, settings, options, promise = std::move(promise)] {
       loop_.spawn(scheduler_.open(settings, options, promise));
     });
+    about_to_wait();
     auto identity = opened.get();
     if (!identity) {
       return std::unexpected(StoreError{StoreError::Code::refused, std::move(identity.error())});
@@ -84,6 +87,7 @@ class MysqlStore final : public Store {
     auto promise = std::make_shared<std::promise<StoreResult>>();
     auto answer = promise->get_future();
     call(std::move(what), [promise](StoreResult result) { promise->set_value(std::move(result)); });
+    about_to_wait();
     return answer.get();
   }
 

@@ -8,6 +8,7 @@
 #include "store/verb_traits.hpp"
 
 #include <idem/limits.hpp>
+#include <idem/store_wait.hpp>
 
 #include <future>
 #include <memory>
@@ -39,6 +40,7 @@ class LoopStore final : public Store {
       closing_ = true;
       end_if_idle();
     });
+    about_to_wait();
     thread_.join();
   }
 
@@ -51,6 +53,7 @@ class LoopStore final : public Store {
     auto promise = std::make_shared<Opening>();
     auto opened = promise->get_future();
     loop_.post([this, settings, promise] { loop_.spawn(open_driver(settings, promise)); });
+    about_to_wait();
     auto identity = opened.get();
     if (!identity) {
       return std::unexpected(StoreError{StoreError::Code::refused, std::move(identity.error())});

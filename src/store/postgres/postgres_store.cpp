@@ -9,6 +9,7 @@
 #include "store/verb_traits.hpp"
 
 #include <idem/limits.hpp>
+#include <idem/store_wait.hpp>
 
 #include <atomic>
 #include <future>
@@ -29,6 +30,7 @@ class PostgresStore final : public Store {
   ~PostgresStore() override {
     if (!thread_.joinable()) return;
     loop_.post([this] { scheduler_.close([this] { loop_.stop(); }); });
+    about_to_wait();
     thread_.join();
   }
 
@@ -43,6 +45,7 @@ class PostgresStore final : public Store {
     loop_.post([this, settings, options, promise = std::move(promise)] {
       loop_.spawn(scheduler_.open(settings, options, promise));
     });
+    about_to_wait();
     auto identity = opened.get();
     if (!identity) {
       return std::unexpected(StoreError{StoreError::Code::refused, std::move(identity.error())});

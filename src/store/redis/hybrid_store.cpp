@@ -5,6 +5,7 @@
 #include "store/redis/cache.hpp"
 
 #include <idem/limits.hpp>
+#include <idem/store_wait.hpp>
 
 #include <future>
 #include <mutex>
@@ -60,6 +61,7 @@ class HybridStore final : public Store {
       cache_.close();
       loop_.stop();
     });
+    about_to_wait();
     thread_.join();
   }
 
@@ -156,6 +158,7 @@ class HybridStore final : public Store {
         take();
         promise->set_value(condition());
       });
+      about_to_wait();
       holds = answer.get();
       if (!holds) std::this_thread::sleep_for(limits::cache_close_interval);
     }

@@ -108,6 +108,7 @@ embedded::LedgerParts parts_of(sqlite::OpenedDatabase opened) {
   using Found = embedded::LedgerParts::Found;
   Found found = opened.was_cut_off ? Found::cut_off : Found::closed;
   if (opened.is_restored) found = Found::restored;
+  const Fence noted = sqlite::Meta(db).fence_high_water();
   return {
       .identity = std::move(opened.identity),
       .naming = std::move(opened.naming),
@@ -116,6 +117,7 @@ embedded::LedgerParts parts_of(sqlite::OpenedDatabase opened) {
       .table = embedded::keep_running_rows(std::make_unique<sqlite::RunningTable>(db),
                                            sqlite::make_slot_table(db, std::move(opened.index))),
       .highest_fence = opened.highest_fence,
+      .noted_fence = noted,
       .found = found};
 }
 

@@ -162,6 +162,50 @@ TEST_F(CommitLogFiles, T16_a_next_file_that_a_crash_left_unfinished_is_not_used)
   EXPECT_FALSE(fs::exists(folder_.file("log/spare")));
 }
 
+// A client's body may be a frame byte for byte, and a file that is used again keeps it. It is none
+// in this log, because it lacks the log's secret.
+TEST_F(CommitLogFiles, T16_a_frame_in_a_clients_body_is_none) {
+  const auto page_of_a_log = [&](const std::string& folder) {
+    CommitLog log(folder_.file(folder), file_bytes, background_);
+    EXPECT_TRUE(log.open());
+    (void)replay(log);
+    append(log, "one");
+    append(log, "two");
+    return content(folder_.file(folder + "/00000001.commits")).substr(frame_bytes, frame_bytes);
+  };
+  const auto left_by_a_frame_with = [&](const std::string& page) {
+    CommitLog log(folder_.file("log"), file_bytes, background_);
+    EXPECT_TRUE(log.open());
+    (void)replay(log);
+    // The page lies at the beginning of one of the file's.
+    append(log, std::string(frame_bytes - 32, 'x') + page);
+    const std::string whole = content(file(1));
+    put(file(1), std::string(frame_bytes, '\0') + whole.substr(frame_bytes));
+    const std::string found = replay();
+    put(file(1), "");
+    return found;
+  };
+  EXPECT_EQ(left_by_a_frame_with(page_of_a_log("another")), "");
+  EXPECT_TRUE(left_by_a_frame_with(page_of_a_log("log")).starts_with("refused: "));
+}
+
+TEST_F(CommitLogFiles, T16_a_log_without_its_format_or_of_a_newer_one_is_refused) {
+  write({"one"});
+  const std::string format = folder_.file("log/format");
+  const std::string whole = content(format);
+  const auto why = [&] {
+    CommitLog log(folder_.file("log"), file_bytes, background_);
+    const auto opened = log.open();
+    return opened ? "opened" : opened.error();
+  };
+  fs::remove(format);
+  EXPECT_NE(why().find("is missing"), std::string::npos) << why();
+  put(format, whole.substr(0, 20));
+  EXPECT_NE(why().find("is damaged"), std::string::npos) << why();
+  put(format, whole);
+  EXPECT_EQ(replay(), "1:one+i ");
+}
+
 /// The parts of a store that do not belong together.
 class LogParts : public testing::Test {
  protected:
@@ -245,6 +289,16 @@ TEST_F(LogParts, T01_versions_that_are_gone_are_damage_or_written_again) {
   verb.generation = 1;
   const auto outcome = ask_and_wait(**store, verb);
   EXPECT_TRUE(outcome && is<Replay>(*outcome)) << "the log has it still";
+}
+
+TEST_F(LogParts, T01_a_store_that_was_named_by_its_id_is_opened) {
+  complete(1);
+  LogOptions how{.host = clock.host()};
+  how.opened = [&](const OpenedStore& store) { how.which.id = store.id; };
+  { ASSERT_TRUE(open_log(path(), test_settings(), how)); }
+  ASSERT_FALSE(how.which.id.empty());
+  const auto store = open_log(path(), test_settings(), how);
+  EXPECT_TRUE(store) << store.error().detail;
 }
 
 TEST_F(LogParts, T01_one_process_owns_it) {

@@ -90,7 +90,13 @@ TEST_F(LogCompaction, files_with_few_records_left_are_copied_together) {
   reap_all();
   EXPECT_TRUE(shrinks_to(before / 3)) << before << " and now " << bytes_of_versions();
   for (int number = 5; number <= records; number += 5) expect_replay(number);
+  // A deletion that a power loss undid is made again.
+  const std::string deleted = path() + "/records/00000001.records";
+  ASSERT_FALSE(fs::exists(deleted));
+  store_.reset();
+  std::ofstream(deleted) << "as it was";
   open();
+  EXPECT_FALSE(fs::exists(deleted));
   for (int number = 5; number <= records; number += 5) expect_replay(number);
   // What was copied ends, too.
   clock.advance(48h);
