@@ -295,7 +295,9 @@ TEST_F(LogParts, T01_a_store_that_was_named_by_its_id_is_opened) {
   complete(1);
   LogOptions how{.host = clock.host()};
   how.opened = [&](const OpenedStore& store) { how.which.id = store.id; };
-  { ASSERT_TRUE(open_log(path(), test_settings(), how)); }
+  {
+    ASSERT_TRUE(open_log(path(), test_settings(), how));
+  }
   ASSERT_FALSE(how.which.id.empty());
   const auto store = open_log(path(), test_settings(), how);
   EXPECT_TRUE(store) << store.error().detail;
