@@ -374,10 +374,10 @@ class GatewayProcess {
   // lease.
   bool drain() {
     if (sockets_stay_) say_goodbye();
-    log_(LogLevel::info, "draining", {});
     draining_.store(true);
     gateway_server_->drain();
     dispatcher_->drain();
+    log_(LogLevel::info, "draining", {});
     if (wait_until_idle()) return true;
     log_(LogLevel::warning, "drain_timed_out", {});
     return false;

@@ -30,6 +30,8 @@ class Witness : public Live {
 #ifdef IDEM_SANITIZED
     GTEST_SKIP() << "a sanitizer has its own allocator and wants to be loaded first";
 #endif
+    // It has the C library's allocator, which the witness counts; idem has another one.
+    IDEM_NEED_PROGRAM("idem-crash");
     Live::SetUp();
     const auto path = dir_.path() / "witnessed";
     const int file = ::open(path.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
@@ -41,6 +43,7 @@ class Witness : public Live {
     seen_ = static_cast<Witnessed*>(memory);
     gateway_.reset();
     auto given = options(provider_->address());
+    given.program = "idem-crash";
     given.flags.insert(given.flags.end(), {"--threads", "1"});
     given.environment = {"LD_PRELOAD=" IDEM_BIN_DIR "/libidem_witness.so",
                          "IDEM_WITNESS=" + path.string()};
