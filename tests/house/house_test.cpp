@@ -160,7 +160,7 @@ bool is_standard(const std::string& name) {
       "sys/statvfs.h", "sys/resource.h", "sys/prctl.h", "netinet/tcp.h", "unistd.h",
       "time.h",        "fcntl.h",        "poll.h",      "pthread.h",     "malloc.h",
       "netdb.h",       "pwd.h",          "spawn.h",     "sys/wait.h",    "arpa/inet.h",
-      "sys/statfs.h",  "sys/timex.h",    "sys/ioctl.h", "sys/syscall.h"};
+      "sys/statfs.h",  "sys/timex.h",    "sys/ioctl.h", "sys/syscall.h", "sys/sysmacros.h"};
   return system.contains(name) || name.find_first_of("/.") == std::string::npos;
 }
 
