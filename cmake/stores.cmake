@@ -54,7 +54,7 @@ endfunction()
 
 # A macro, because the packages that it finds and the lists that it fills belong to its caller.
 macro(idem_store name)
-  cmake_parse_arguments(STORE "LOOP" "TITLE" "FOLDERS;PACKAGES;LINKS;MODULES;DEBIAN;FLAGS" ${ARGN})
+  cmake_parse_arguments(STORE "LOOP" "TITLE" "ROOMS;FOLDERS;PACKAGES;LINKS;MODULES;DEBIAN;FLAGS" ${ARGN})
   foreach(package IN LISTS STORE_PACKAGES)
     separate_arguments(package)
     find_package(${package} REQUIRED)
@@ -69,7 +69,7 @@ macro(idem_store name)
   else()
     set(store_form LINKS)
   endif()
-  idem_folder(idem_store_${name} DIR src/store/${name}
+  idem_folder(idem_store_${name} DIR src/store/${name} ROOMS ${STORE_ROOMS}
     ${store_form} idem_store idem_core ${STORE_FOLDERS} ${STORE_LINKS} fmt::fmt)
   idem_embed_schema(idem_store_${name} ${name})
   # The program knows the kinds of stores by symbols that it can do without (src/store/known_kinds.cpp). What links a

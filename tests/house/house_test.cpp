@@ -40,6 +40,8 @@ const std::map<std::string, std::vector<std::string>> allowed{
      {"idem/", "core/", "store/embedded/", "store/call_queue.hpp", "store/change_notifier.hpp",
       "store/verb_traits.hpp"}},
     {"src/store/log", {"idem/", "core/", "store/", "rocksdb/", "fmt/"}},
+    {"src/store/log/ids",
+     {"idem/", "core/bytes/", "store/log/files.hpp", "store/log/ids/", "fmt/"}},
     {"src/store/postgres",
      {"idem/", "core/", "loop/", "store/", "libpq-fe.h", "boost/asio/posix/", "fmt/"}},
     {"src/store/mysql",

@@ -2,6 +2,7 @@
 
 #include "core/bytes/byte_cursor.hpp"
 #include "core/bytes/checksum.hpp"
+#include "store/log/files.hpp"
 
 #include <idem/fingerprint.hpp>
 
@@ -26,8 +27,8 @@ constexpr std::uint64_t growth_bytes = 4UL << 20U;
 /// A log that got so much in one file is in use, so that a file for the next part is worth its
 /// disk.
 constexpr std::uint64_t prepare_after = 1UL << 20U;
-/// Of the log, the files of versions, and of keys and values of the index.
-constexpr std::uint32_t format_version = 1;
+/// Of the log, the files of versions, the table of ids, and of keys and values of the index.
+constexpr std::uint32_t format_version = 2;
 constexpr std::uint64_t format_magic = 0x676f6c2d6d656469;  // "idem-log"
 constexpr std::size_t format_bytes = sizeof format_magic + sizeof format_version + 16;
 constexpr std::uint32_t magic = 0x314d4449;  // "IDM1"
@@ -49,7 +50,7 @@ struct Head {
   }
 };
 
-using Salt = std::array<std::uint8_t, 16>;
+using Salt = StoreTag;
 
 std::uint64_t checksum_of_frame(const Head& head, std::string_view versions, std::string_view rest,
                                 const Salt& salt) {
@@ -98,17 +99,6 @@ std::optional<CommitLog::Frame> frame_in(std::string_view bytes, const Salt& sal
   const auto checksum = checksum_of_frame(*head, frame.versions, frame.rest, salt);
   if (checksum != head->checksum) return std::nullopt;
   return frame;
-}
-
-std::optional<std::string> whole_file(const std::string& path) {
-  const int file = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
-  if (file < 0) return std::nullopt;
-  struct stat facts{};
-  std::string bytes;
-  const bool good = ::fstat(file, &facts) == 0 &&
-                    read_at(file, 0, static_cast<std::size_t>(facts.st_size), bytes);
-  ::close(file);
-  return good ? std::optional(std::move(bytes)) : std::nullopt;
 }
 
 /// False: they are none.
@@ -185,7 +175,7 @@ std::expected<void, std::string> CommitLog::read_format() {
     out.number(format_version);
     out.bytes(salt_);
     append_checksum(RecordId{}, bytes);
-    files_.write_whole(path, bytes);
+    write_whole(files_.folder(), path, bytes);
     return {};
   }
   const auto sound = without_checksum(RecordId{}, bytes);

@@ -1,10 +1,10 @@
 #pragma once
 
 #include "store/embedded/path_in_use.hpp"
+#include "store/log/files.hpp"
 #include "store/log/numbered_files.hpp"
 #include "store/log/spare_file.hpp"
 
-#include <array>
 #include <functional>
 #include <memory>
 #include <optional>
@@ -32,6 +32,8 @@ class CommitLog {
   /// Whether the next frame is the first one of a file; must come before each append().
   bool begins_file();
   std::uint64_t last_number() const noexcept { return number_; }
+  /// Valid once it is open.
+  const StoreTag& tag() const noexcept { return salt_; }
   /// Durable when it returns.
   void append(std::string_view versions, std::string_view rest);
   /// Empty: a start finds what was appended. Otherwise a sentence.
@@ -67,7 +69,7 @@ class CommitLog {
   std::uint64_t reusable_to_ = 0;
   bool needs_file_ = false;       ///< As begins_file() found.
   bool asked_for_spare_ = false;  ///< Since this file began.
-  std::array<std::uint8_t, 16> salt_{};
+  StoreTag salt_{};
   std::unique_ptr<char[], DropBuffer> buffer_;
   std::size_t buffer_bytes_ = 0;
   bool has_dsync_ = true;  ///< The file system can write and sync in one call.

@@ -2,7 +2,6 @@
 
 #include "core/bytes/byte_cursor.hpp"
 #include "core/bytes/checksum.hpp"
-#include "store/log/digest_buffer.hpp"
 
 #include <fmt/format.h>
 #include <rocksdb/cache.h>
@@ -27,9 +26,13 @@ using ::rocksdb::ColumnFamilyOptions;
 using ::rocksdb::Status;
 
 constexpr std::array<const char*, family_count> names{
-    "default", "segments", "ids", "due", "work", "requests", "evidence", "journals", "usage"};
+    "default", "segments", "due", "work", "requests", "evidence", "journals", "usage"};
 
 constexpr std::size_t mebibyte = 1UL << 20U;
+/// Of the cache, for the index in RocksDB; the filters of the table of ids have the others.
+constexpr std::size_t cache_part = 8;
+/// What an entry of the table of ids uses until it is in a file.
+constexpr std::size_t entry_bytes = 64;
 
 std::unexpected<StoreError> refused(std::string detail) {
   return std::unexpected(StoreError{StoreError::Code::refused, std::move(detail)});
@@ -60,14 +63,6 @@ ColumnFamilyOptions family_options(Family family, const LogSizes& sizes,
   options.arena_block_size = 64UL * 1024;
   options.compression = ::rocksdb::kLZ4Compression;
   switch (family) {
-    case Family::ids:
-      // Digests: no order, nothing to compress, and a first request looks for what is not there.
-      options.compaction_style = ::rocksdb::kCompactionStyleUniversal;
-      options.compression = ::rocksdb::kNoCompression;
-      table.block_size = 4UL * 1024;
-      table.filter_policy.reset(::rocksdb::NewBloomFilterPolicy(10));
-      options.memtable_factory = digest_buffers(sizes.buffer_bytes);
-      break;
     case Family::requests:
       table.filter_policy.reset(::rocksdb::NewRibbonFilterPolicy(10));
       break;
@@ -107,6 +102,13 @@ ColumnFamilyOptions family_options(Family family, const LogSizes& sizes,
   options.max_log_file_size = mebibyte;
   options.info_log_level = ::rocksdb::InfoLogLevel::WARN_LEVEL;
   return options;
+}
+
+std::string damaged(const std::string& path, const std::string& what) {
+  return fmt::format(
+      "{}: is damaged: {}. Keys could run again, so it is not opened and nothing was changed: "
+      "bring back a copy of the store",
+      path, what);
 }
 
 StoreError failure(const std::string& path, const Status& status) {
@@ -182,7 +184,7 @@ std::expected<std::unique_ptr<Database>, StoreError> Database::open(const Databa
   if (!is_there && ::mkdir(how.path.c_str(), 0700) != 0 && errno != EEXIST) {
     return refused(fmt::format("{}: cannot be created: {}", how.path, std::strerror(errno)));
   }
-  const auto cache = ::rocksdb::NewLRUCache(how.sizes.cache_bytes);
+  const auto cache = ::rocksdb::NewLRUCache(how.sizes.cache_bytes / cache_part);
   std::vector<ColumnFamilyDescriptor> families;
   for (std::size_t i = 0; i < family_count; ++i) {
     families.emplace_back(names[i], family_options(static_cast<Family>(i), how.sizes, cache));
@@ -200,15 +202,26 @@ std::expected<std::unique_ptr<Database>, StoreError> Database::open(const Databa
   for (const auto& files : {made->log_.open(), made->records_.open()}) {
     if (!files) return refused(files.error());
   }
+  const auto ids = made->ids_.open(made->log_.tag());
+  if (!ids) return refused(damaged(how.path, ids.error()));
   if (const auto caught_up = made->catch_up(); !caught_up) {
-    return refused(
-        fmt::format("{}: is damaged: {}. Keys could run again, so it is not opened and "
-                    "nothing was changed: bring back a copy of the store",
-                    how.path, caught_up.error()));
+    return refused(damaged(how.path, caught_up.error()));
   }
   made->index_ = embedded::PathInUse(index);
   return made;
 }
+
+namespace {
+
+std::vector<IdEntry> entries_in(std::string_view bytes) {
+  std::vector<IdEntry> entries;
+  for (std::size_t at = 0; at + IdEntry::bytes <= bytes.size(); at += IdEntry::bytes) {
+    entries.push_back(read_entry(bytes.data() + at));
+  }
+  return entries;
+}
+
+}  // namespace
 
 std::expected<void, std::string> Database::catch_up() {
   Bytes value;
@@ -216,11 +229,12 @@ std::expected<void, std::string> Database::catch_up() {
   if (!found) return std::unexpected(found.error());
   const auto last = *found ? parse_last_frame(view(value)) : std::optional<std::uint64_t>(0);
   if (!last) return std::unexpected("the end of its index is damaged");
+  const std::uint64_t saved_ids = ids_.saved_to();
   std::string damage;
   bool is_first = true;
   const auto replayed = log_.replay([&](const CommitLog::Frame& frame) {
     // Before anything reaches the index, which would know the later frames alone at the next start.
-    if (is_first && frame.number > *last + 1) {
+    if (is_first && frame.number > std::min(*last, saved_ids) + 1) {
       damage = "its index is missing, or older than its log";
     }
     is_first = false;
@@ -228,19 +242,21 @@ std::expected<void, std::string> Database::catch_up() {
     const auto place = in.number<std::uint64_t>();
     const std::string_view running = in.framed();
     const std::string_view changes = in.framed();
+    const std::string_view ids = in.framed();
     const auto applied = running_->apply(running);
     if (!applied && damage.empty()) damage = applied.error();
     if (in.is_cut_short() && damage.empty()) damage = "a frame of its log is damaged";
     if (!damage.empty()) return;
     records_.write_again(place, frame.versions);
     records_.go_on_at(place + frame.versions.size());
+    if (frame.number > saved_ids) ids_.apply(entries_in(ids), frame.number);
     if (frame.number <= *last) return;
     ::rocksdb::WriteBatch batch{std::string(changes)};
     const Status status = db_->Write(without_log(), &batch);
     if (!status.ok()) fail_closed(status, "catching up with the log");
   });
   if (!replayed) return replayed;
-  if (log_.last_number() < *last) damage = "its log ends before its index";
+  if (log_.last_number() < std::max(*last, saved_ids)) damage = "its log ends before its index";
   if (!damage.empty()) return std::unexpected(damage);
   return {};
 }
@@ -252,8 +268,10 @@ void Database::begin_file_of_log() {
   Bytes value;
   const Status status = db_->Get(in_files, handle(Family::meta), slice(last_frame_key), &value);
   const auto indexed = status.ok() ? parse_last_frame(view(value)) : std::nullopt;
-  log_.allow_reuse(std::min(indexed.value_or(0), records_.synced_to()));
+  log_.allow_reuse(
+      std::min({indexed.value_or(0), records_.synced_to(), ids_.saved_to()}));
   records_.sync_later();
+  ids_.save_later();
   ::rocksdb::FlushOptions later;
   later.wait = false;
   later.allow_write_stall = true;
@@ -273,6 +291,7 @@ std::string Database::what_is_lost() {
 
 void Database::save_all() {
   records_.sync_later();
+  ids_.save();
   background_.wait();
   ::rocksdb::FlushOptions now;
   now.allow_write_stall = true;
@@ -282,7 +301,10 @@ void Database::save_all() {
 
 Database::Database(const DatabaseSettings& how)
     : log_(how.path + "/commits", how.sizes.segment_bytes, background_),
-      records_(how.path + "/records", how.sizes.segment_bytes, background_) {}
+      records_(how.path + "/records", how.sizes.segment_bytes, background_),
+      ids_(how.path + "/ids",
+           {.memtable_entries = how.sizes.buffer_bytes / entry_bytes,
+            .filter_bytes = how.sizes.cache_bytes - how.sizes.cache_bytes / cache_part}) {}
 
 Database::~Database() {
   background_.stop();  // Its jobs are the log's and the files'.
@@ -334,7 +356,7 @@ void Database::check(const ::rocksdb::Iterator& at, std::string_view doing) cons
 }
 
 bool Database::has_written() const noexcept {
-  return batch_.Count() > 0 || running_->has_changed() || seen_->GetWriteBatch()->Count() > 0;
+  return batch_.Count() > 0 || !id_changes_.empty() || running_->has_changed() || seen_->GetWriteBatch()->Count() > 0;
 }
 
 void Database::commit() {
@@ -344,7 +366,7 @@ void Database::commit() {
     if (!copied.ok()) fail_closed(copied, "commit");
     seen_->Clear();
   }
-  if (batch_.Count() == 0 && !running_->has_changed()) return;
+  if (batch_.Count() == 0 && id_changes_.empty() && !running_->has_changed()) return;
   // All running records at the beginning of each file, so that a start need not read those before.
   const bool is_whole = log_.begins_file();
   if (is_whole) begin_file_of_log();
@@ -355,15 +377,26 @@ void Database::commit() {
   head.number(records_.next());
   head.number(
       static_cast<std::uint32_t>(frame_.size() - sizeof(std::uint64_t) - sizeof(std::uint32_t)));
-  const std::size_t at = frame_.size();
-  frame_.resize(at + framed_bytes(batch_.Data()));
-  ByteWriter(frame_.data() + at).framed(batch_.Data());
+  append_framed(batch_.Data());
+  ids_bytes_.resize(id_changes_.size() * IdEntry::bytes);
+  for (std::size_t i = 0; i < id_changes_.size(); ++i) {
+    write_entry(id_changes_[i], ids_bytes_.data() + i * IdEntry::bytes);
+  }
+  append_framed(ids_bytes_);
   log_.append(versions_, frame_);
   records_.append(versions_, log_.last_number());
   const Status status = db_->Write(without_log(), &batch_);
   if (!status.ok()) fail_closed(status, "commit");
+  ids_.apply(id_changes_, log_.last_number());
   batch_.Clear();
   versions_.clear();
+  id_changes_.clear();
+}
+
+void Database::append_framed(std::string_view bytes) {
+  const std::size_t at = frame_.size();
+  frame_.resize(at + framed_bytes(bytes));
+  ByteWriter(frame_.data() + at).framed(bytes);
 }
 
 void Database::fail_closed(const Status& status, std::string_view doing) const noexcept {

@@ -1,6 +1,7 @@
 #pragma once
 
 #include "store/log/commit_log.hpp"
+#include "store/log/ids/id_table.hpp"
 #include "store/log/log_store.hpp"
 #include "store/log/running_section.hpp"
 #include "store/log/version_files.hpp"
@@ -23,7 +24,6 @@ namespace idem::segments {
 enum class Family : std::uint8_t {
   meta,      ///< name -> value with a checksum
   segments,  ///< number of a file of versions -> bytes of those that are present
-  ids,       ///< record id -> place, size and state of its present version
   due,       ///< moment, place -> the ids and places of the versions that are due then
   work,      ///< the few records that a client, a worker or an operator has to come back to
   requests,  ///< record id -> stored request
@@ -31,7 +31,7 @@ enum class Family : std::uint8_t {
   journals,  ///< name, number -> line
   usage,     ///< scope -> usage
 };
-inline constexpr std::size_t family_count = 9;
+inline constexpr std::size_t family_count = 8;
 
 struct DatabaseSettings {
   std::string path;
@@ -39,9 +39,9 @@ struct DatabaseSettings {
   LogSizes sizes{};
 };
 
-/// The log of commits, the files of versions, and an index of what is where, in RocksDB. A
-/// transaction is durable once its frame is in the log; files and index get it without a sync, and
-/// a start repeats what they had not on the disk. Used by one thread. A failed write ends the
+/// The log of commits, the files of versions, the table of ids, and an index of the rest in
+/// RocksDB. A transaction is durable once its frame is in the log; the others get it without a
+/// sync, and a start repeats what they had not on the disk. Used by one thread. A failed write ends the
 /// process, as sqlite's: nobody knows what the next start will find.
 class Database {
  public:
@@ -57,6 +57,7 @@ class Database {
   // ---- written at the commit; reads do not see it before ----
   void append(Family family, std::string_view key, std::string_view value);
   void remove(Family family, std::string_view key);
+  void set(const IdEntry& entry) { id_changes_.push_back(entry); }
 
   // ---- seen by find() and iterate() at once ----
   void put(Family family, std::string_view key, std::string_view value);
@@ -70,6 +71,8 @@ class Database {
   std::unique_ptr<::rocksdb::Iterator> iterate(Family family);
   /// Ends the process if the iterator has met damage: what comes next is unknown.
   void check(const ::rocksdb::Iterator& at, std::string_view doing) const;
+
+  IdTable& ids() noexcept { return ids_; }
 
   /// The versions that this transaction writes: appended here, the first at the place next().
   std::string& versions() noexcept { return versions_; }
@@ -107,6 +110,7 @@ class Database {
   std::expected<void, std::string> catch_up();
   void begin_file_of_log();
   void save_all();
+  void append_framed(std::string_view bytes);
 
   std::string path_;
   embedded::PathInUse index_;
@@ -115,8 +119,11 @@ class Database {
   Background background_;
   CommitLog log_;
   VersionFiles records_;
+  IdTable ids_;
   std::string frame_;
   std::string versions_;
+  std::vector<IdEntry> id_changes_;
+  std::string ids_bytes_;
   std::unique_ptr<::rocksdb::DB> db_;
   std::vector<::rocksdb::ColumnFamilyHandle*> handles_;
   ::rocksdb::WriteBatch batch_;

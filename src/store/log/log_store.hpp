@@ -13,8 +13,9 @@ namespace idem {
 /// How much memory and disk the parts of the store use; tests make them small.
 struct LogSizes {
   std::uint64_t segment_bytes = 64UL << 20U;  ///< Of a file of the log; a commit may go beyond it.
-  std::size_t cache_bytes = 64UL << 20U;      ///< Of the index's blocks and filters.
-  std::size_t buffer_bytes = 16UL << 20U;     ///< Of the index's changes that are not in its files.
+  /// Of filters for ids, ten bits a record, and of the index's blocks.
+  std::size_t cache_bytes = 64UL << 20U;
+  std::size_t buffer_bytes = 8UL << 20U;  ///< Of changes that are not in their files.
 };
 
 struct LogOptions {

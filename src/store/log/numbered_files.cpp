@@ -1,5 +1,7 @@
 #include "store/log/numbered_files.hpp"
 
+#include "store/log/files.hpp"
+
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <sys/stat.h>
@@ -8,8 +10,6 @@
 #include <algorithm>
 #include <cerrno>
 #include <charconv>
-#include <cstdio>
-#include <cstdlib>
 #include <cstring>
 #include <filesystem>
 #include <utility>
@@ -88,13 +88,13 @@ void NumberedFiles::keep_open(std::uint32_t number, int file) {
 void NumberedFiles::make(std::uint32_t number) {
   const int file = open_file(number, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC);
   if (file < 0 || ::fsync(file) != 0) fail_closed("making a file");
-  sync_names();
+  sync_folder(folder_);
   keep_open(number, file);
 }
 
 void NumberedFiles::rename(std::uint32_t from, std::uint32_t to) {
   if (::rename(path_of(from).c_str(), path_of(to).c_str()) != 0) fail_closed("renaming a file");
-  sync_names();
+  sync_folder(folder_);
   auto moved = files_.extract(from);
   moved.key() = to;
   files_.insert(std::move(moved));
@@ -102,7 +102,7 @@ void NumberedFiles::rename(std::uint32_t from, std::uint32_t to) {
 
 void NumberedFiles::adopt(const std::string& path, std::uint32_t number) {
   if (::rename(path.c_str(), path_of(number).c_str()) != 0) fail_closed("renaming a file");
-  sync_names();
+  sync_folder(folder_);
   files_[number] = -1;
 }
 
@@ -117,39 +117,8 @@ void NumberedFiles::remove(std::uint32_t number) {
   if (::unlink(path_of(number).c_str()) != 0) fail_closed("deleting a file");
 }
 
-void NumberedFiles::write_whole(const std::string& path, std::string_view bytes) const {
-  const std::string part = path + ".part";
-  const int file = ::open(part.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
-  if (file < 0 || ::write(file, bytes.data(), bytes.size()) != static_cast<ssize_t>(bytes.size()) ||
-      ::fsync(file) != 0 || ::close(file) != 0 || ::rename(part.c_str(), path.c_str()) != 0) {
-    fail_closed("making a file");
-  }
-  sync_names();
-}
-
-void NumberedFiles::sync_names() const {
-  const int folder = ::open(folder_.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-  if (folder < 0 || ::fsync(folder) != 0) fail_closed("syncing the folder");
-  ::close(folder);
-}
-
 void NumberedFiles::fail_closed(std::string_view doing) const noexcept {
-  std::fprintf(stderr, "idem: log store failed path=%s doing=%.*s: %s; stopping\n", folder_.c_str(),
-               static_cast<int>(doing.size()), doing.data(), std::strerror(errno));
-  std::abort();
-}
-
-bool read_at(int file, std::uint64_t offset, std::size_t size, std::string& into) {
-  into.resize(size);
-  std::size_t got = 0;
-  while (got < size) {
-    const ssize_t n =
-        ::pread(file, into.data() + got, size - got, static_cast<off_t>(offset + got));
-    if (n < 0 && errno == EINTR) continue;
-    if (n <= 0) return false;
-    got += static_cast<std::size_t>(n);
-  }
-  return true;
+  segments::fail_closed(folder_, doing);
 }
 
 }  // namespace idem::segments

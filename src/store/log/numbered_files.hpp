@@ -40,9 +40,6 @@ class NumberedFiles {
   /// Gives a file that is none of these a number, likewise.
   void adopt(const std::string& path, std::uint32_t number);
   void remove(std::uint32_t number);
-  /// Makes a file of the folder that is none of these; it is durable when this returns, or there is
-  /// none.
-  void write_whole(const std::string& path, std::string_view bytes) const;
 
   const std::string& folder() const noexcept { return folder_; }
 
@@ -50,7 +47,6 @@ class NumberedFiles {
 
  private:
   int open_file(std::uint32_t number, int how);
-  void sync_names() const;
   void keep_open(std::uint32_t number, int file);
 
   std::string folder_;
@@ -59,8 +55,5 @@ class NumberedFiles {
   int open_files_ = 0;
   bool is_direct_;
 };
-
-/// All of it, or false.
-bool read_at(int file, std::uint64_t offset, std::size_t size, std::string& into);
 
 }  // namespace idem::segments

@@ -14,18 +14,14 @@
 
 #include <idem/limits.hpp>
 
+#include <numeric>
 #include <set>
 #include <unordered_map>
 
 namespace idem::segments {
 namespace {
 
-/// Where a record's present version is.
-struct Present {
-  std::int64_t place = 0;  ///< 0: there is none.
-  std::uint32_t size = 0;
-  State state{};
-};
+constexpr std::size_t visited_at_once = 4096;
 
 bool is_reaped(State state) noexcept {
   return state == State::completed || state == State::failed_retryable || state == State::expired;
@@ -39,7 +35,7 @@ class Slots final : public SlotTable {
   Loaded load(const RecordId& id, Parts parts, StoreTime now) override {
     const auto present = present_of(id);
     if (!present) return std::unexpected(unreadable(id, present.error()));
-    if (present->place == 0) return std::nullopt;
+    if (present->is_gone()) return std::nullopt;
     auto row = read_row(id, *present, parts, now);
     if (!row) return std::unexpected(std::move(row.error()));
     return std::move(*row);
@@ -90,7 +86,7 @@ class Slots final : public SlotTable {
 
   bool holds_id(const RecordId& id) override {
     const auto present = present_of(id);
-    return !present || present->place != 0;
+    return !present || !present->is_gone();
   }
   /// Places of records that run are not used any more.
   bool holds_place(std::int64_t) override { return false; }
@@ -118,22 +114,7 @@ class Slots final : public SlotTable {
   std::optional<RecordId> list(const List& verb, StoreTime now, std::size_t rows_max,
                                std::vector<Record>& found) override {
     const bool by_state = verb.state && WorkLists::has_list(*verb.state);
-    const std::string prefix = by_state ? WorkLists::prefix_of(*verb.state) : std::string();
-    const auto at = db_.iterate(by_state ? Family::work : Family::ids);
-    std::string from = prefix;
-    if (verb.after) from.append(bytes_of(*verb.after));
-    RecordId last;
-    std::size_t seen = 0;
-    for (at->Seek(slice(from)); at->Valid() && view(at->key()).starts_with(prefix); at->Next()) {
-      if (found.size() >= verb.limit) return std::nullopt;
-      const auto id = to_id(view(at->key()).substr(prefix.size()));
-      if (!id || (verb.after && *id <= *verb.after)) continue;
-      last = *id;
-      show(verb, now, *id, found);
-      if (++seen == rows_max) return last;
-    }
-    db_.check(*at, "a list");
-    return std::nullopt;
+    return by_state ? list_work(verb, now, rows_max, found) : list_all(verb, now, rows_max, found);
   }
 
   void tally(Tallied& into) override {
@@ -149,15 +130,17 @@ class Slots final : public SlotTable {
   }
 
   void visit(const std::function<bool(const Record*)>& see) override {
-    const auto at = db_.iterate(Family::ids);
-    for (at->SeekToFirst(); at->Valid(); at->Next()) {
-      const auto id = to_id(view(at->key()));
-      if (id && changed_.contains(*id)) continue;
-      if (!see_one(id, see)) return;
-    }
-    db_.check(*at, "all records");
+    std::optional<RecordId> after;
+    do {
+      const auto slice = db_.ids().slice(after, visited_at_once);
+      if (slice.has_damage && !see(nullptr)) return;
+      for (const IdEntry& entry : slice.entries) {
+        if (!changed_.contains(entry.id) && !see_one(entry.id, see)) return;
+      }
+      after = slice.after;
+    } while (after);
     for (const auto& [id, present] : changed_) {
-      if (present.place != 0 && !see_one(id, see)) return;
+      if (!present.is_gone() && !see_one(id, see)) return;
     }
   }
 
@@ -179,16 +162,12 @@ class Slots final : public SlotTable {
   void flush() override {
     if (changed_.empty() && !is_counted_) return usage_.flush();
     due_.flush([this](const DueLists::Entry& entry) { return is_due(entry); });
-    for (const auto& [id, present] : changed_) {
-      if (present.place == 0) {
-        db_.remove(Family::ids, bytes_of(id));
-      } else {
-        db_.append(Family::ids, bytes_of(id), to_value(present));
-      }
-    }
+    for (const auto& [id, present] : changed_) db_.set(present);
     changed_.clear();
     is_counted_ = false;
     write_counts(db_, counts_);
+    db_.ids().note_live(std::accumulate(counts_.by_state.begin(), counts_.by_state.end(),
+                                        std::uint64_t{0}));
     segments_.flush();
     usage_.flush();
   }
@@ -216,40 +195,22 @@ class Slots final : public SlotTable {
   Journals* journals() override { return &journals_; }
 
  private:
-  static std::string to_value(const Present& present) {
-    std::string value = ordered_key(present.place);
-    value += static_cast<char>(present.state);
-    const std::size_t at = value.size();
-    value.resize(at + sizeof present.size);
-    ByteWriter(value.data() + at).number(present.size);
-    return value;
-  }
-
-  std::expected<Present, std::string> present_of(const RecordId& id) {
+  std::expected<IdEntry, std::string_view> present_of(const RecordId& id) {
     if (const auto changed = changed_.find(id); changed != changed_.end()) return changed->second;
-    const auto found = db_.get(Family::ids, bytes_of(id), ids_bytes_);
-    if (!found) return std::unexpected(found.error());
-    if (!*found) return Present{};
-    const std::string_view value = view(ids_bytes_);
-    const auto place = static_cast<std::int64_t>(ordered_at(value, 0));
-    if (value.size() != sizeof place + 1 + sizeof(std::uint32_t) || place <= 0) {
-      return std::unexpected("its place is damaged");
-    }
-    return Present{place, ByteReader(value.substr(sizeof place + 1)).number<std::uint32_t>(),
-                   static_cast<State>(value[sizeof place])};
+    return db_.ids().find(id);
   }
 
   bool is_due(const DueLists::Entry& entry) {
     const auto present = present_of(entry.id);
     // What cannot be read is not gone: the step finds out, and hides it.
-    const bool is_present = !present || present->place == entry.place;
+    const bool is_present = !present || present->place == static_cast<std::uint64_t>(entry.place);
     return is_present && !work_.is_hidden_from_lifecycle(entry.id);
   }
 
   /// Valid until the next read or write.
-  std::expected<Version, std::string_view> version_at(const Present& present) {
+  std::expected<Version, std::string_view> version_at(const IdEntry& present) {
     std::string_view bytes;
-    const auto place = static_cast<std::uint64_t>(present.place);
+    const std::uint64_t place = present.place;
     if (place >= db_.next()) {
       bytes = std::string_view(db_.versions()).substr(place - db_.next(), present.size);
     } else {
@@ -265,7 +226,7 @@ class Slots final : public SlotTable {
     return *version;
   }
 
-  std::expected<Row, StoreError> read_row(const RecordId& id, const Present& present, Parts parts,
+  std::expected<Row, StoreError> read_row(const RecordId& id, const IdEntry& present, Parts parts,
                                           StoreTime now) {
     const auto version = version_at(present);
     if (!version) return std::unexpected(unreadable(id, version.error()));
@@ -280,7 +241,7 @@ class Slots final : public SlotTable {
     if (record->state == State::in_progress) {
       return std::unexpected(unreadable(id, "it is running, but among the settled records"));
     }
-    Row row{std::move(*record), present.place};
+    Row row{std::move(*record), static_cast<std::int64_t>(present.place)};
     const bool answered =
         parts == Parts::all ||
         (parts == Parts::answer && transitions::state_at(row.record, now) == State::completed);
@@ -308,7 +269,7 @@ class Slots final : public SlotTable {
     answer_bytes_.clear();
     kept_body_.clear();
     const auto present = present_of(id);
-    if (!present || present->place == 0) return;
+    if (!present || present->is_gone()) return;
     const auto version = version_at(*present);
     if (!version) return;
     answer_bytes_ = version->answer;
@@ -335,25 +296,27 @@ class Slots final : public SlotTable {
 
   /// The version from there to the end of the transaction's is the record's present one.
   void place_at(std::size_t begin, const Record& record) {
-    const auto place = static_cast<std::int64_t>(db_.next() + begin);
+    const std::uint64_t place = db_.next() + begin;
     const auto size = static_cast<std::uint32_t>(db_.versions().size() - begin);
-    changed_[record.id] = {place, size, record.state};
-    segments_.add(VersionFiles::file_of(static_cast<std::uint64_t>(place)), size);
+    changed_[record.id] = {record.id, place, size, record.state};
+    segments_.add(VersionFiles::file_of(place), size);
     const auto due = transitions::due_at(record);
-    if (due && is_reaped(record.state)) due_.add(*due, {record.id, place});
+    if (due && is_reaped(record.state)) {
+      due_.add(*due, {record.id, static_cast<std::int64_t>(place)});
+    }
   }
 
   /// Copies a version to the end if it is its record's present one. False: it cannot be read.
   bool move(const Version& version, std::int64_t place) {
     const auto id = to_id(version.id);
-    const auto present = id ? present_of(*id) : std::unexpected(std::string());
+    const auto present = id ? present_of(*id) : std::unexpected(std::string_view());
     if (!present) return false;
-    if (present->place != place) return true;
+    if (present->place != static_cast<std::uint64_t>(place)) return true;
     const auto record = decode_record(*id, version.record);
     const bool fits =
         record && record->state == present->state && version.bytes.size() == present->size;
     if (!fits) return false;
-    segments_.drop(VersionFiles::file_of(static_cast<std::uint64_t>(place)), present->size);
+    segments_.drop(VersionFiles::file_of(present->place), present->size);
     const std::size_t begin = db_.versions().size();
     db_.versions().append(version.bytes);
     place_at(begin, *record);
@@ -363,7 +326,7 @@ class Slots final : public SlotTable {
   /// The present version.
   void drop(const RecordId& id) {
     const auto present = present_of(id);
-    if (!present || present->place == 0) return;
+    if (!present || present->is_gone()) return;
     if (WorkLists::has_list(present->state)) {
       const auto version = version_at(*present);
       const auto record =
@@ -373,9 +336,8 @@ class Slots final : public SlotTable {
     }
     const auto state = static_cast<std::size_t>(present->state);
     if (state < counts_.by_state.size() && counts_.by_state[state] > 0) --counts_.by_state[state];
-    segments_.drop(VersionFiles::file_of(static_cast<std::uint64_t>(present->place)),
-                   present->size);
-    changed_[id] = {};
+    segments_.drop(VersionFiles::file_of(present->place), present->size);
+    changed_[id] = {.id = id};
   }
 
   bool see_one(const std::optional<RecordId>& id, const std::function<bool(const Record*)>& see) {
@@ -385,11 +347,39 @@ class Slots final : public SlotTable {
     return !*row || see(&(*row)->record);
   }
 
+  std::optional<RecordId> list_work(const List& verb, StoreTime now, std::size_t rows_max,
+                                    std::vector<Record>& found) {
+    const std::string prefix = WorkLists::prefix_of(*verb.state);
+    const auto at = db_.iterate(Family::work);
+    std::string from = prefix;
+    if (verb.after) from.append(bytes_of(*verb.after));
+    std::size_t seen = 0;
+    for (at->Seek(slice(from)); at->Valid() && view(at->key()).starts_with(prefix); at->Next()) {
+      if (found.size() >= verb.limit) return std::nullopt;
+      const auto id = to_id(view(at->key()).substr(prefix.size()));
+      if (!id || (verb.after && *id <= *verb.after)) continue;
+      show(verb, now, *id, found);
+      if (++seen == rows_max) return id;
+    }
+    db_.check(*at, "a list");
+    return std::nullopt;
+  }
+
+  std::optional<RecordId> list_all(const List& verb, StoreTime now, std::size_t rows_max,
+                                   std::vector<Record>& found) {
+    const auto slice = db_.ids().slice(verb.after, rows_max);
+    for (const IdEntry& entry : slice.entries) {
+      if (found.size() >= verb.limit) return std::nullopt;
+      show(verb, now, entry.id, found);
+    }
+    return slice.after;
+  }
+
   /// Appends the record if `verb` asks for it and it can be read.
   void show(const List& verb, StoreTime now, const RecordId& id, std::vector<Record>& found) {
     if (left_out_.contains(id)) return;
     const auto present = present_of(id);
-    if (!present || present->place == 0) return;
+    if (!present || present->is_gone()) return;
     auto row = read_row(id, *present, Parts::slot, now);
     if (!row) return;
     if (row->record.state == State::completed) {
@@ -420,7 +410,7 @@ class Slots final : public SlotTable {
   Counts counts_;
   bool is_counted_ = false;  ///< The counts changed, and no record did.
   // Of this transaction.
-  std::unordered_map<RecordId, Present, IdHash> changed_;
+  std::unordered_map<RecordId, IdEntry, IdHash> changed_;
 
   Segments segments_;
   Compaction compaction_{db_, segments_};
@@ -430,7 +420,6 @@ class Slots final : public SlotTable {
   JournalLines journals_;
   std::set<RecordId> left_out_;
   std::string bytes_;
-  Database::Bytes ids_bytes_;
   std::string record_bytes_;
   std::string answer_bytes_;
   std::string kept_body_;

@@ -1,5 +1,7 @@
 #include "store/log/version_files.hpp"
 
+#include "store/log/files.hpp"
+
 #include <fcntl.h>
 #include <unistd.h>
 

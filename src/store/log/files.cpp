@@ -1,0 +1,60 @@
+#include "store/log/files.hpp"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+
+namespace idem::segments {
+
+bool read_at(int file, std::uint64_t offset, std::size_t size, std::string& into) {
+  into.resize(size);
+  std::size_t got = 0;
+  while (got < size) {
+    const ssize_t n =
+        ::pread(file, into.data() + got, size - got, static_cast<off_t>(offset + got));
+    if (n < 0 && errno == EINTR) continue;
+    if (n <= 0) return false;
+    got += static_cast<std::size_t>(n);
+  }
+  return true;
+}
+
+std::optional<std::string> whole_file(const std::string& path) {
+  const int file = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
+  if (file < 0) return std::nullopt;
+  struct stat facts{};
+  std::string bytes;
+  const bool good = ::fstat(file, &facts) == 0 &&
+                    read_at(file, 0, static_cast<std::size_t>(facts.st_size), bytes);
+  ::close(file);
+  return good ? std::optional(std::move(bytes)) : std::nullopt;
+}
+
+void write_whole(const std::string& folder, const std::string& path, std::string_view bytes) {
+  const std::string part = path + ".part";
+  const int file = ::open(part.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+  if (file < 0 || ::write(file, bytes.data(), bytes.size()) != static_cast<ssize_t>(bytes.size()) ||
+      ::fsync(file) != 0 || ::close(file) != 0 || ::rename(part.c_str(), path.c_str()) != 0) {
+    fail_closed(folder, "making a file");
+  }
+  sync_folder(folder);
+}
+
+void sync_folder(const std::string& folder) {
+  const int descriptor = ::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  if (descriptor < 0 || ::fsync(descriptor) != 0) fail_closed(folder, "syncing the folder");
+  ::close(descriptor);
+}
+
+void fail_closed(const std::string& folder, std::string_view doing) noexcept {
+  std::fprintf(stderr, "idem: log store failed path=%s doing=%.*s: %s; stopping\n", folder.c_str(),
+               static_cast<int>(doing.size()), doing.data(), std::strerror(errno));
+  std::abort();
+}
+
+}  // namespace idem::segments

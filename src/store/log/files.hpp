@@ -1,0 +1,29 @@
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+
+/// What the parts of the store do with files.
+namespace idem::segments {
+
+/// A secret of the store's: bytes of another one, or of a client, do not fit.
+using StoreTag = std::array<std::uint8_t, 16>;
+
+/// All of it, or false.
+bool read_at(int file, std::uint64_t offset, std::size_t size, std::string& into);
+/// None: it cannot be read.
+std::optional<std::string> whole_file(const std::string& path);
+
+/// Makes a file in `folder`, or replaces it: it is durable when this returns, or as it was. A
+/// failure ends the process.
+void write_whole(const std::string& folder, const std::string& path, std::string_view bytes);
+/// The names in it are durable when this returns. A failure ends the process.
+void sync_folder(const std::string& folder);
+
+/// Says what failed, with errno, and ends the process.
+[[noreturn]] void fail_closed(const std::string& folder, std::string_view doing) noexcept;
+
+}  // namespace idem::segments

@@ -1,0 +1,347 @@
+#include "store/log/ids/id_table.hpp"
+
+#include "core/bytes/byte_cursor.hpp"
+
+#include <fmt/format.h>
+#include <pthread.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <filesystem>
+#include <limits>
+#include <utility>
+
+namespace idem::segments {
+namespace {
+
+constexpr std::uint64_t manifest_magic = 0x31736e75'72736469;  // "idsruns1"
+constexpr std::string_view suffix = ".ids";
+/// Full ones that wait for their file; a commit that would make one more waits.
+constexpr std::size_t full_max = 3;
+/// Between two looks for what is more urgent than a merge.
+constexpr std::size_t entries_a_step = 1UL << 15U;
+constexpr std::size_t all = std::numeric_limits<std::size_t>::max();
+
+constexpr std::string_view page_is_damaged = "the page that says where it is is damaged";
+
+template <class Range, class Value>
+bool contains(const Range& range, const Value& value) {
+  return std::ranges::find(range, value) != std::ranges::end(range);
+}
+
+/// The id behind it; none: it is the last one.
+std::optional<RecordId> successor(RecordId id) {
+  for (std::size_t i = id.bytes.size(); i-- > 0;) {
+    if (++id.bytes[i] != 0) return id;
+  }
+  return std::nullopt;
+}
+
+/// A part of a memtable, or of a run: as sources of a slice.
+class Part {
+ public:
+  Part(const Memtable& table, const RecordId& from, std::size_t most)
+      : entries_(table.sorted(from, most)), is_cut_(entries_.size() == most) {}
+  Part(std::shared_ptr<const SortedRun> run, const RecordId& from)
+      : cursor_(std::in_place, std::move(run), from, 1, true) {}
+
+  bool is_at_end() const noexcept { return cursor_ ? cursor_->is_at_end() : at_ == entries_.size(); }
+  const IdEntry& entry() const noexcept { return cursor_ ? cursor_->entry() : entries_[at_]; }
+  void advance() {
+    if (cursor_) {
+      cursor_->advance();
+    } else {
+      ++at_;
+    }
+  }
+  /// There may be more behind its end.
+  bool is_cut() const noexcept { return is_cut_ && at_ == entries_.size(); }
+  bool has_damage() const noexcept { return cursor_ && cursor_->has_damage(); }
+
+ private:
+  std::vector<IdEntry> entries_;
+  std::size_t at_ = 0;
+  bool is_cut_ = false;
+  std::optional<SortedRun::Cursor> cursor_;
+};
+
+}  // namespace
+
+IdTable::IdTable(std::string folder, Sizes sizes)
+    : folder_(std::move(folder)),
+      sizes_(sizes),
+      memtable_(std::make_shared<Memtable>(sizes.memtable_entries)) {}
+
+IdTable::~IdTable() = default;
+
+std::string IdTable::path_of(std::uint32_t number) const {
+  return fmt::format("{}/{:08}{}", folder_, number, suffix);
+}
+
+std::expected<void, std::string> IdTable::open(const StoreTag& tag) {
+  tag_ = tag;
+  if (::mkdir(folder_.c_str(), 0700) != 0 && errno != EEXIST) {
+    return std::unexpected(fmt::format("{} cannot be made: {}", folder_, std::strerror(errno)));
+  }
+  if (auto found = read_manifest(); !found) return found;
+  newest_ = runs_ = std::make_shared<Runs>(present_);
+  thread_ = std::jthread([this](const std::stop_token& stop) { serve(stop); });
+  return {};
+}
+
+std::expected<void, std::string> IdTable::read_manifest() {
+  const std::string path = folder_ + "/runs";
+  std::error_code code;
+  if (!std::filesystem::exists(path, code)) return {};  // The log has all, or is found too short.
+  const auto bytes = whole_file(path);
+  const auto sound = bytes ? without_checksum(RecordId{tag_}, *bytes) : std::nullopt;
+  if (!sound) return std::unexpected(path + " is damaged, or of another store");
+  ByteReader in(*sound);
+  const auto magic = in.number<std::uint64_t>();
+  present_.saved_to = in.number<std::uint64_t>();
+  last_number_ = in.number<std::uint32_t>();
+  const auto count = in.number<std::uint32_t>();
+  if (magic != manifest_magic) return std::unexpected(path + " has another format");
+  for (std::uint32_t i = 0; i < count; ++i) {
+    const auto number = in.number<std::uint32_t>();
+    auto run = SortedRun::open(path_of(number), number, filter_room({}));
+    if (!run) return std::unexpected(std::move(run.error()));
+    present_.runs.push_back(std::move(*run));
+  }
+  if (in.is_cut_short()) return std::unexpected(path + " is damaged");
+  delete_others(present_);
+  return {};
+}
+
+void IdTable::write_manifest(const Runs& runs) const {
+  constexpr std::size_t head = 2 * sizeof(std::uint64_t) + 2 * sizeof(std::uint32_t);
+  std::string bytes(head + runs.runs.size() * sizeof(std::uint32_t), '\0');
+  ByteWriter out(bytes.data());
+  out.number(manifest_magic);
+  out.number(runs.saved_to);
+  out.number(last_number_);
+  out.number(static_cast<std::uint32_t>(runs.runs.size()));
+  for (const auto& run : runs.runs) out.number(run->number());
+  append_checksum(RecordId{tag_}, bytes);
+  write_whole(folder_, folder_ + "/runs", bytes);
+}
+
+/// Files that a crash left, of which no start will know.
+void IdTable::delete_others(const Runs& runs) const {
+  std::error_code code;
+  for (const auto& file : std::filesystem::directory_iterator(folder_, code)) {
+    const std::string path = file.path().string();
+    const auto is_this = [&](const auto& run) { return path_of(run->number()) == path; };
+    if (path.ends_with(suffix) && std::ranges::none_of(runs.runs, is_this)) {
+      std::filesystem::remove(path, code);
+    }
+  }
+}
+
+std::expected<IdEntry, std::string_view> IdTable::find(const RecordId& id) const {
+  if (const IdEntry* const entry = memtable_->find(id)) return *entry;
+  for (auto full = full_.rbegin(); full != full_.rend(); ++full) {
+    if (const IdEntry* const entry = full->table->find(id)) return *entry;
+  }
+  for (const auto& run : runs_->runs) run->prefetch(id);
+  IdEntry entry{.id = id};
+  for (const auto& run : runs_->runs) {
+    if (!run->may_have(id)) continue;
+    const auto found = run->find(id, entry);
+    if (found == SortedRun::Found::yes) return entry;
+    if (found == SortedRun::Found::damaged) return std::unexpected(page_is_damaged);
+  }
+  return IdEntry{.id = id};
+}
+
+void IdTable::apply(std::span<const IdEntry> entries, std::uint64_t commit) {
+  look_for_runs();
+  for (const IdEntry& entry : entries) memtable_->put(entry);
+  last_commit_ = commit;
+  if (memtable_->size() >= sizes_.memtable_entries) save_later();
+}
+
+void IdTable::save_later() {
+  if (last_commit_ <= (full_.empty() ? runs_->saved_to : full_.back().to)) return;
+  while (full_.size() >= full_max) {
+    std::unique_lock lock(mutex_);
+    progress_.wait(lock, [this] { return installed_.load() != seen_; });
+    lock.unlock();
+    look_for_runs();
+  }
+  full_.push_back({std::exchange(memtable_, std::make_shared<Memtable>(sizes_.memtable_entries)),
+                   last_commit_});
+  {
+    const std::lock_guard lock(mutex_);
+    to_write_.push_back(full_.back());
+  }
+  wake_.notify_one();
+}
+
+void IdTable::save() {
+  save_later();
+  while (runs_->saved_to < last_commit_) {
+    std::unique_lock lock(mutex_);
+    progress_.wait(lock, [this] { return installed_.load() != seen_; });
+    lock.unlock();
+    look_for_runs();
+  }
+}
+
+/// Goes on with what its thread has written since.
+void IdTable::look_for_runs() {
+  if (installed_.load(std::memory_order_acquire) == seen_) return;
+  {
+    const std::lock_guard lock(mutex_);
+    seen_ = installed_.load();
+    unused_.push_back(std::exchange(runs_, newest_));
+    for (; !full_.empty() && full_.front().to <= runs_->saved_to; full_.pop_front()) {
+      unused_.push_back(std::move(full_.front().table));
+    }
+  }
+  wake_.notify_one();
+}
+
+IdTable::Slice IdTable::slice(const std::optional<RecordId>& after, std::size_t most) const {
+  const auto from = after ? successor(*after) : RecordId{};
+  if (!from) return {};
+  std::vector<Part> parts;
+  parts.emplace_back(*memtable_, *from, most);
+  for (auto full = full_.rbegin(); full != full_.rend(); ++full) {
+    parts.emplace_back(*full->table, *from, most);
+  }
+  for (const auto& run : runs_->runs) parts.emplace_back(run, *from);
+  Slice slice;
+  while (const Part* const least = least_of(parts)) {
+    const IdEntry entry = least->entry();
+    if (!entry.is_gone()) slice.entries.push_back(entry);
+    pass(parts, entry.id);
+    const auto is_cut = [](const Part& part) { return part.is_cut(); };
+    if (slice.entries.size() < most && std::ranges::none_of(parts, is_cut)) continue;
+    slice.after = entry.id;
+    break;
+  }
+  slice.has_damage = std::ranges::any_of(parts, [](const Part& part) { return part.has_damage(); });
+  return slice;
+}
+
+bool IdTable::has_work() const {
+  return !to_write_.empty() || !unused_.empty() || !merges_.empty() || next_merge().has_value();
+}
+
+void IdTable::serve(const std::stop_token& stop) {
+  ::pthread_setname_np(::pthread_self(), "idem-ids");
+  std::unique_lock lock(mutex_);
+  while (wake_.wait(lock, stop, [this] { return has_work(); })) {
+    if (stop.stop_requested()) return;
+    const auto unused = std::exchange(unused_, {});
+    std::optional<Full> full;
+    if (!to_write_.empty()) {
+      full = std::move(to_write_.front());
+      to_write_.pop_front();
+    }
+    lock.unlock();
+    if (full) {
+      write(*full);
+    } else {
+      if (const auto plan = next_merge()) begin_merge(*plan);
+      if (!merges_.empty()) step_merge();
+    }
+    lock.lock();
+  }
+}
+
+void IdTable::write(const Full& full) {
+  Runs runs = present_;
+  runs.saved_to = full.to;
+  if (full.table->size() > 0) {
+    const std::uint32_t number = ++last_number_;
+    SortedRunWriter out(path_of(number), number, full.table->size());
+    for (const IdEntry& entry : full.table->sorted({}, all)) out.append(entry);
+    errno = out.finish();
+    auto run = errno == 0 ? open_run(number, {}) : nullptr;
+    if (!run) fail_closed(folder_, "writing a run");
+    runs.runs.insert(runs.runs.begin(), std::move(run));
+  }
+  install(std::move(runs));
+  may_merge_ = true;
+}
+
+std::optional<MergePlan> IdTable::next_merge() const {
+  if (!may_merge_) return std::nullopt;
+  std::vector<RunSize> sizes;
+  for (const auto& run : present_.runs) {
+    const auto has = [&](const auto& merge) { return contains(merge->runs(), run); };
+    const bool is_free = std::ranges::none_of(merges_, has) &&
+                         !contains(unmergeable_, run->number());
+    sizes.push_back({run->entries(), is_free});
+  }
+  return plan_merge(sizes, sizes_.memtable_entries, live_.load(std::memory_order_relaxed));
+}
+
+void IdTable::begin_merge(const MergePlan& plan) {
+  const auto from = present_.runs.begin() + static_cast<std::ptrdiff_t>(plan.first);
+  const bool has_oldest = plan.first + plan.count == present_.runs.size();
+  const std::uint32_t number = ++last_number_;
+  merges_.push_back(std::make_unique<Merge>(
+      Merge::Runs(from, from + static_cast<std::ptrdiff_t>(plan.count)), has_oldest,
+      path_of(number), number));
+}
+
+void IdTable::step_merge() {
+  Merge& merge = *merges_.back();
+  const auto state = merge.step(entries_a_step);
+  if (state == Merge::State::goes_on) return;
+  auto merged =
+      state == Merge::State::done ? open_run(merge.number(), merge.runs()) : nullptr;
+  const std::unique_ptr<Merge> ended = std::move(merges_.back());
+  merges_.pop_back();
+  if (merged) return replace(ended->runs(), std::move(merged));
+  // Damage stays; room for the file there may be once more is written.
+  ::unlink(merge.path().c_str());
+  const auto damaged = merge.damaged();
+  unmergeable_.insert(unmergeable_.end(), damaged.begin(), damaged.end());
+  if (damaged.empty()) may_merge_ = false;
+}
+
+void IdTable::replace(const Merge::Runs& merged, std::shared_ptr<const SortedRun> by) {
+  Runs runs = present_;
+  const auto at = std::ranges::find(runs.runs, merged.front());
+  const auto behind = runs.runs.erase(at, at + static_cast<std::ptrdiff_t>(merged.size()));
+  if (by->entries() > 0) runs.runs.insert(behind, std::move(by));
+  install(std::move(runs));
+  for (const auto& run : merged) ::unlink(path_of(run->number()).c_str());
+}
+
+/// For a run that stands for these.
+std::size_t IdTable::filter_room(const Merge::Runs& instead_of) const {
+  std::size_t room = sizes_.filter_bytes;
+  for (const auto& run : present_.runs) {
+    if (!contains(instead_of, run)) room -= std::min(room, run->filter_bytes());
+  }
+  return room;
+}
+
+/// Null: what was written cannot be read.
+std::shared_ptr<const SortedRun> IdTable::open_run(std::uint32_t number,
+                                                   const Merge::Runs& instead_of) const {
+  auto run = SortedRun::open(path_of(number), number, filter_room(instead_of));
+  return run ? std::move(*run) : nullptr;
+}
+
+void IdTable::install(Runs runs) {
+  sync_folder(folder_);
+  write_manifest(runs);
+  present_ = std::move(runs);
+  {
+    const std::lock_guard lock(mutex_);
+    unused_.push_back(std::exchange(newest_, std::make_shared<Runs>(present_)));
+    installed_.fetch_add(1, std::memory_order_release);
+  }
+  progress_.notify_all();
+}
+
+}  // namespace idem::segments

@@ -1,0 +1,38 @@
+#pragma once
+
+#include "store/log/ids/entry.hpp"
+
+#include <vector>
+
+namespace idem::segments {
+
+/// The newest entries, in memory: an open hash table, as most of them are looked for by id and only
+/// a list and the file that they become need them in order. An entry that is gone stays, so that
+/// those in older files do not count.
+class Memtable {
+ public:
+  /// Room for so many before it grows.
+  explicit Memtable(std::size_t entries = 0);
+
+  /// In the place of an earlier one of this id.
+  void put(const IdEntry& entry);
+  /// Null: it says nothing about this id. Valid until the next put().
+  const IdEntry* find(const RecordId& id) const noexcept;
+  std::size_t size() const noexcept { return size_; }
+
+  /// The first `most` in order from `from` on.
+  std::vector<IdEntry> sorted(const RecordId& from, std::size_t most) const;
+
+ private:
+  struct Cell {
+    IdEntry entry;
+    bool is_used = false;
+  };
+  std::size_t cell_of(const RecordId& id) const noexcept;
+  void grow();
+
+  std::vector<Cell> cells_;  ///< A power of two.
+  std::size_t size_ = 0;
+};
+
+}  // namespace idem::segments
