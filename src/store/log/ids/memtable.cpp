@@ -29,51 +29,57 @@ std::uint64_t hash_of(const RecordId& id) noexcept {
   return static_cast<std::uint64_t>(product) ^ static_cast<std::uint64_t>(product >> 64U);
 }
 
+std::uint8_t mark_of(std::uint64_t hash) noexcept {
+  return static_cast<std::uint8_t>(0x80U | hash >> 57U);
+}
+
 }  // namespace
 
 // Half of the cells at most are used.
 Memtable::Memtable(std::size_t entries)
-    : cells_(std::bit_ceil(std::max(cells_min, 2 * entries))) {}
+    : marks_(std::bit_ceil(std::max(cells_min, 2 * entries))), entries_(marks_.size()) {}
 
-std::size_t Memtable::cell_of(const RecordId& id) const noexcept {
-  std::size_t cell = hash_of(id) & (cells_.size() - 1);
-  while (cells_[cell].is_used && cells_[cell].entry.id != id) {
-    cell = (cell + 1) & (cells_.size() - 1);
+std::size_t Memtable::cell_of(const RecordId& id, std::uint64_t hash) const noexcept {
+  const std::uint8_t mark = mark_of(hash);
+  std::size_t cell = hash & (marks_.size() - 1);
+  while (marks_[cell] != 0 && (marks_[cell] != mark || entries_[cell].id != id)) {
+    cell = (cell + 1) & (marks_.size() - 1);
   }
   return cell;
 }
 
 void Memtable::put(const IdEntry& entry) {
-  Cell& cell = cells_[cell_of(entry.id)];
-  cell.entry = entry;
-  if (std::exchange(cell.is_used, true)) return;
-  if (++size_ * 2 > cells_.size()) grow();
+  const std::uint64_t hash = hash_of(entry.id);
+  const std::size_t cell = cell_of(entry.id, hash);
+  entries_[cell] = entry;
+  if (std::exchange(marks_[cell], mark_of(hash)) != 0) return;
+  if (++size_ * 2 > marks_.size()) grow();
 }
 
 const IdEntry* Memtable::find(const RecordId& id) const noexcept {
-  const Cell& cell = cells_[cell_of(id)];
-  return cell.is_used ? &cell.entry : nullptr;
+  const std::size_t cell = cell_of(id, hash_of(id));
+  return marks_[cell] != 0 ? &entries_[cell] : nullptr;
 }
 
 void Memtable::grow() {
-  std::vector<Cell> before(cells_.size() * 2);
-  before.swap(cells_);
-  for (const Cell& cell : before) {
-    if (cell.is_used) cells_[cell_of(cell.entry.id)] = cell;
+  Memtable larger(marks_.size());
+  for (std::size_t cell = 0; cell < marks_.size(); ++cell) {
+    if (marks_[cell] != 0) larger.put(entries_[cell]);
   }
+  *this = std::move(larger);
 }
 
 std::vector<IdEntry> Memtable::sorted(const RecordId& from, std::size_t most) const {
   std::vector<IdEntry> entries;
   const auto is_before = [](const IdEntry& a, const IdEntry& b) { return a.id < b.id; };
-  for (const Cell& cell : cells_) {
-    if (!cell.is_used || cell.entry.id < from) continue;
+  for (std::size_t cell = 0; cell < marks_.size(); ++cell) {
+    if (marks_[cell] == 0 || entries_[cell].id < from) continue;
     if (entries.size() < most) {
-      entries.push_back(cell.entry);
+      entries.push_back(entries_[cell]);
       if (entries.size() == most) std::ranges::make_heap(entries, is_before);
-    } else if (!entries.empty() && is_before(cell.entry, entries.front())) {
+    } else if (!entries.empty() && is_before(entries_[cell], entries.front())) {
       std::ranges::pop_heap(entries, is_before);
-      entries.back() = cell.entry;
+      entries.back() = entries_[cell];
       std::ranges::push_heap(entries, is_before);
     }
   }

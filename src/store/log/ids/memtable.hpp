@@ -6,8 +6,8 @@
 
 namespace idem::segments {
 
-/// The newest entries, in memory: an open hash table, as most of them are looked for by id and only
-/// a list and the file that they become need them in order. An entry that is gone stays, so that
+/// The newest entries, in memory: an open hash table with a byte of each hash apart, as most looks
+/// are for ids that are not in it, and only a list and the file that they become need an order. An entry that is gone stays, so that
 /// those in older files do not count.
 class Memtable {
  public:
@@ -24,14 +24,12 @@ class Memtable {
   std::vector<IdEntry> sorted(const RecordId& from, std::size_t most) const;
 
  private:
-  struct Cell {
-    IdEntry entry;
-    bool is_used = false;
-  };
-  std::size_t cell_of(const RecordId& id) const noexcept;
+  /// The cell of this id, or the free one where it would be.
+  std::size_t cell_of(const RecordId& id, std::uint64_t hash) const noexcept;
   void grow();
 
-  std::vector<Cell> cells_;  ///< A power of two.
+  std::vector<std::uint8_t> marks_;  ///< A power of two. 0: the cell is free.
+  std::vector<IdEntry> entries_;
   std::size_t size_ = 0;
 };
 

@@ -7,7 +7,7 @@ namespace idem::segments {
 namespace {
 
 constexpr std::size_t merged_at_once = 4;
-constexpr std::size_t pages_read_at_once = 64;
+constexpr std::size_t pages_read_at_once = 256;
 
 /// How often a run of this size was merged.
 std::size_t tier_of(std::uint64_t entries, std::uint64_t small) noexcept {

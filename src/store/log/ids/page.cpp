@@ -11,7 +11,7 @@ namespace idem::segments {
 namespace {
 
 /// Written in one call.
-constexpr std::size_t pages_at_once = 64;
+constexpr std::size_t pages_at_once = 256;
 /// The kernel begins to write to the disk for each so many bytes, so that the sync finds few left.
 constexpr std::uint64_t start_bytes = 2UL << 20U;
 

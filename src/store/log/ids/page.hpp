@@ -9,8 +9,9 @@
 namespace idem::segments {
 
 /// Files of the table of ids consist of pages, each with a checksum at its end over its bytes, the
-/// file's number and its own: so no page can stand for another one.
-inline constexpr std::size_t page_bytes = 4096;
+/// file's number and its own: so no page can stand for another one. Small ones, as a look for an id
+/// copies one and checks it.
+inline constexpr std::size_t page_bytes = 1024;
 inline constexpr std::size_t page_payload = page_bytes - checksum_bytes;
 
 /// Writes the checksum of the page at `page`.

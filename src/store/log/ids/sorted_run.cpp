@@ -19,14 +19,19 @@ constexpr std::size_t bits_set = 6;
 constexpr std::size_t block_bytes = 64;
 constexpr std::size_t block_bits = block_bytes * 8;
 constexpr std::size_t blocks_in_page = page_payload / block_bytes;
-constexpr std::size_t entries_in_page = (page_payload - sizeof(std::uint16_t)) / IdEntry::bytes;
-constexpr std::size_t count_at = page_payload - sizeof(std::uint16_t);
-constexpr std::size_t firsts_in_page = page_payload / sizeof(std::uint64_t);
+constexpr std::size_t entries_in_page = (page_payload - 1) / IdEntry::bytes;
+constexpr std::size_t count_at = page_payload - 1;  // A byte.
+constexpr std::size_t firsts_in_page = page_payload / sizeof(std::uint32_t);
 /// Read at once where many are read.
-constexpr std::size_t many_pages = 64;
+constexpr std::size_t many_pages = 256;
 
 constexpr std::uint64_t pages_for(std::uint64_t things, std::uint64_t in_page) {
   return (things + in_page - 1) / in_page;
+}
+
+/// What is in memory of the first id of a page.
+std::uint32_t first_of(const RecordId& id) noexcept {
+  return static_cast<std::uint32_t>(head_of(id) >> 32U);
 }
 
 /// Where in `size` places, in the order of the heads, if they are spread evenly.
@@ -37,8 +42,7 @@ std::uint64_t spread(std::uint64_t head, std::uint64_t size) noexcept {
 
 /// Of a page with entries that is sound; never more than it can have.
 std::size_t count_in(const char* page) noexcept {
-  ByteReader in({page + count_at, sizeof(std::uint16_t)});
-  return std::min<std::size_t>(in.number<std::uint16_t>(), entries_in_page);
+  return std::min<std::size_t>(static_cast<std::uint8_t>(page[count_at]), entries_in_page);
 }
 
 /// The first entry that is not before `id`; the count: none.
@@ -90,6 +94,8 @@ std::expected<std::shared_ptr<const SortedRun>, std::string> SortedRun::open(
   if (descriptor < 0) {
     return std::unexpected(fmt::format("{} cannot be read: {}", path, std::strerror(errno)));
   }
+  // A miss shall bring what was asked for, and not what follows.
+  (void)::posix_fadvise(descriptor, 0, 0, POSIX_FADV_RANDOM);
   std::shared_ptr<SortedRun> run(new SortedRun(descriptor, number));
   const auto has_filter = [&] {
     return run->blocks_ * block_bytes > filter_bytes_max || run->read_filter();
@@ -129,14 +135,18 @@ bool SortedRun::read_filter() {
 }
 
 bool SortedRun::read_firsts() {
-  firsts_.reserve(pages_for(entries_, entries_in_page));
   const std::uint64_t pages = pages_for(entries_, entries_in_page);
-  std::string page(page_bytes, '\0');
-  for (std::uint64_t at = first_page() + pages; firsts_.size() < pages; ++at) {
-    if (!read(at, 1, page.data())) return false;
-    ByteReader in(page);
-    for (std::size_t i = 0; i < firsts_in_page && firsts_.size() < pages; ++i) {
-      firsts_.push_back(in.number<std::uint64_t>());
+  firsts_.reserve(pages);
+  std::string read_pages(many_pages * page_bytes, '\0');
+  const std::uint64_t count = pages_for(pages, firsts_in_page);
+  for (std::uint64_t at = 0; at < count; at += many_pages) {
+    const std::size_t some = std::min<std::uint64_t>(many_pages, count - at);
+    if (!read(first_page() + pages + at, some, read_pages.data())) return false;
+    for (std::size_t page = 0; page < some; ++page) {
+      ByteReader in(std::string_view(read_pages).substr(page * page_bytes));
+      for (std::size_t i = 0; i < firsts_in_page && firsts_.size() < pages; ++i) {
+        firsts_.push_back(in.number<std::uint32_t>());
+      }
     }
   }
   return true;
@@ -161,8 +171,8 @@ bool SortedRun::may_have(const RecordId& id) const noexcept {
 // Digests are spread evenly, so the first guess is near. The entry may be at the end of the page
 // before the first one with this head.
 std::uint64_t SortedRun::page_for(const RecordId& id) const noexcept {
-  const std::uint64_t head = head_of(id);
-  std::uint64_t to = spread(head, firsts_.size());
+  const std::uint32_t head = first_of(id);
+  std::uint64_t to = spread(head_of(id), firsts_.size());
   std::uint64_t from = to;
   for (std::uint64_t step = 1; from > 0 && firsts_[from] >= head; step *= 2) {
     from -= std::min(from, step);
@@ -180,7 +190,7 @@ std::uint64_t SortedRun::page_for(const RecordId& id) const noexcept {
 
 SortedRun::Found SortedRun::find(const RecordId& id, IdEntry& into) const {
   alignas(64) std::array<char, page_bytes> page;  // NOLINT: filled by read().
-  const std::uint64_t head = head_of(id);
+  const std::uint32_t head = first_of(id);
   for (std::uint64_t at = page_for(id); at < firsts_.size() && firsts_[at] <= head; ++at) {
     if (!read(first_page() + at, 1, page.data())) return Found::damaged;
     const std::size_t count = count_in(page.data());
@@ -253,12 +263,11 @@ void SortedRunWriter::append(const IdEntry& entry) {
   if (page_ == nullptr || in_page_ == entries_in_page) {
     page_ = pages_.next_page();
     in_page_ = 0;
-    firsts_.push_back(head_of(entry.id));
+    firsts_.push_back(first_of(entry.id));
   }
   write_entry(entry, page_ + in_page_ * IdEntry::bytes);
-  ++in_page_;
+  page_[count_at] = static_cast<char>(++in_page_);
   ++entries_;
-  ByteWriter(page_ + count_at).number(static_cast<std::uint16_t>(in_page_));
   write_filter_to(SortedRun::block_of(entry.id, blocks_));
   SortedRun::add(filling_, entry.id);
 }
@@ -278,7 +287,7 @@ int SortedRunWriter::finish() {
   write_filter_to(blocks_);
   for (std::size_t at = 0; at < firsts_.size(); ++at) {
     if (at % firsts_in_page == 0) page_ = pages_.next_page();
-    ByteWriter(page_ + at % firsts_in_page * sizeof(std::uint64_t)).number(firsts_[at]);
+    ByteWriter(page_ + at % firsts_in_page * sizeof(std::uint32_t)).number(firsts_[at]);
   }
   PageWriter about(descriptor_, number_, 0);
   ByteWriter out(about.next_page());

@@ -11,10 +11,10 @@
 
 namespace idem::segments {
 
-/// Entries in the order of their ids, each id once, in a file that never changes. In memory are the
-/// first id of each page, in eight bytes, and a Bloom filter (ten bits an entry, in blocks of 64
-/// bytes) unless memory is short: so a look for an id reads one page, and mostly none if the run
-/// does not have it. Used by several threads.
+/// Entries in the order of their ids, each id once, in a file that never changes. In memory are four
+/// bytes of the first id of each page, which has 35 entries, and a Bloom filter (ten bits an entry,
+/// in blocks of 64 bytes: Putze et al., 2007) unless memory is short: so a look for an id reads one
+/// page, and mostly none if the run does not have it. Used by several threads.
 ///
 /// The file: a page about itself, the filter, the entries, the first ids.
 class SortedRun {
@@ -94,7 +94,7 @@ class SortedRun {
   std::uint64_t entries_ = 0;
   std::uint64_t blocks_ = 0;
   std::vector<Block> filter_;          ///< Empty: not in memory.
-  std::vector<std::uint64_t> firsts_;  ///< Of each page of entries.
+  std::vector<std::uint32_t> firsts_;  ///< Of each page of entries.
 };
 
 /// Writes the file of a run. Used by one thread.
@@ -130,7 +130,7 @@ class SortedRunWriter {
   char* page_ = nullptr;
   std::size_t in_page_ = 0;
   std::uint64_t entries_ = 0;
-  std::vector<std::uint64_t> firsts_;
+  std::vector<std::uint32_t> firsts_;
 };
 
 }  // namespace idem::segments
