@@ -18,7 +18,10 @@ namespace {
 
 namespace fs = std::filesystem;
 
-class StoreFiles : public testing::Test {
+std::string name_of_kind(const testing::TestParamInfo<std::string>& kind) { return kind.param; }
+
+/// Of each kind of embedded store, by the scheme of its URL.
+class StoreFiles : public testing::TestWithParam<std::string> {
  protected:
   void SetUp() override {
     IDEM_NEED_PROGRAM("idem");
@@ -56,16 +59,39 @@ class StoreFiles : public testing::Test {
     return names;
   }
   std::string file(const std::string& name) const { return dir_.path() / name; }
-  std::string url() const { return "sqlite:" + file("idem.db"); }
+  std::string url() const { return GetParam() + ":" + file("idem.db"); }
+  bool is_log() const { return GetParam() == "log"; }
 
   TempDir dir_;
   Provider provider_;
   std::unique_ptr<Gateway> gateway_;
 };
 
+INSTANTIATE_TEST_SUITE_P(Stores, StoreFiles, testing::Values("sqlite", "log"),
+                         name_of_kind);
+
+/// What only the file of SQLite's store has.
+class SqliteFiles : public StoreFiles {};
+INSTANTIATE_TEST_SUITE_P(Stores, SqliteFiles, testing::Values("sqlite"),
+                         name_of_kind);
+/// What only the directory of the log has.
+class LogFiles : public StoreFiles {
+ protected:
+  /// The bytes of a file, and how to write others.
+  static std::string content(const std::string& path) {
+    std::ifstream in(path, std::ios::binary);
+    return {std::istreambuf_iterator<char>(in), {}};
+  }
+  static void put(const std::string& path, const std::string& bytes) {
+    std::ofstream(path, std::ios::binary | std::ios::trunc) << bytes;
+  }
+};
+INSTANTIATE_TEST_SUITE_P(Stores, LogFiles, testing::Values("log"),
+                         name_of_kind);
+
 // ---- beside a gateway ----
 
-TEST_F(StoreFiles, a_backup_under_load_replays_every_answer_from_before_it) {
+TEST_P(StoreFiles, a_backup_under_load_replays_every_answer_from_before_it) {
   std::atomic<bool> ends{false};
   std::atomic<int> answered{0};
   std::mutex mutex;
@@ -99,7 +125,7 @@ TEST_F(StoreFiles, a_backup_under_load_replays_every_answer_from_before_it) {
   for (auto& client : clients) client.join();
   ASSERT_EQ(backup.exit_code, 0) << backup.output;
   EXPECT_NE(backup.output.find("copied_at 20"), std::string::npos) << backup.output;
-  EXPECT_EQ(fs::status(file("copy.db")).permissions(), fs::perms(0600));
+  EXPECT_EQ(fs::status(file("copy.db")).permissions(), fs::perms(is_log() ? 0700 : 0600));
   EXPECT_GT(live["records"]["completed"].integer, static_cast<std::int64_t>(before.size()));
   EXPECT_EQ(checked(file("copy.db"))["found"].integer, 0);
   gateway_->kill();
@@ -114,7 +140,7 @@ TEST_F(StoreFiles, a_backup_under_load_replays_every_answer_from_before_it) {
 }
 
 // What had begun, and what had failed, may have been done after the backup.
-TEST_F(StoreFiles, what_was_not_settled_in_a_backup_does_not_run_again) {
+TEST_P(StoreFiles, what_was_not_settled_in_a_backup_does_not_run_again) {
   ASSERT_EQ(ask(charge("failed", "refuse=429")).status, 429);
   Connection running(gateway_->address());
   running.send(charge("runs", "hold=h"));
@@ -150,12 +176,12 @@ TEST_F(StoreFiles, what_was_not_settled_in_a_backup_does_not_run_again) {
   EXPECT_GT(std::stoull(fences.front()), 1ULL << 40);
 }
 
-TEST_F(StoreFiles, a_restore_is_refused_while_the_store_is_in_use_or_in_the_way) {
+TEST_P(StoreFiles, a_restore_is_refused_while_the_store_is_in_use_or_in_the_way) {
   ASSERT_EQ(ask(charge("k")).status, 201);
   ASSERT_EQ(store({"backup", url(), file("copy.db")}).exit_code, 0);
   const Ran again = store({"backup", url(), file("copy.db")});
   EXPECT_EQ(again.exit_code, 5);
-  EXPECT_NE(again.output.find("there is a file already"), std::string::npos) << again.output;
+  EXPECT_NE(again.output.find("already; name a new"), std::string::npos) << again.output;
   const Ran in_use = store({"restore", file("copy.db"), url(), "--replace"});
   EXPECT_EQ(in_use.exit_code, 5);
   EXPECT_NE(in_use.output.find("stop the gateway"), std::string::npos) << in_use.output;
@@ -164,18 +190,24 @@ TEST_F(StoreFiles, a_restore_is_refused_while_the_store_is_in_use_or_in_the_way)
   EXPECT_EQ(in_the_way.exit_code, 5);
   EXPECT_NE(in_the_way.output.find("--replace"), std::string::npos) << in_the_way.output;
   EXPECT_EQ(store({"restore", file("none.db"), url(), "--replace"}).exit_code, 4);
-  EXPECT_EQ(store({"check", "sqlite:" + file("none.db")}).exit_code, 4);
+  EXPECT_EQ(store({"check", GetParam() + ":" + file("none.db")}).exit_code, 4);
   EXPECT_EQ(store({"check", "postgres://u@h/d"}).exit_code, 2);
-  std::ofstream(file("text")) << std::string(2'000, 'x');
-  const Ran no_store = store({"check", file("text")});
+  if (is_log()) {
+    fs::create_directory(file("other"));
+  } else {
+    std::ofstream(file("other")) << std::string(2'000, 'x');
+  }
+  const Ran no_store = store({"check", file("other")});
   EXPECT_EQ(no_store.exit_code, 5);
-  EXPECT_NE(no_store.output.find("is not a database"), std::string::npos) << no_store.output;
+  EXPECT_NE(no_store.output.find(is_log() ? "is no store of Idem" : "is not a database"),
+            std::string::npos)
+      << no_store.output;
   EXPECT_EQ(checked(url())["records"]["completed"].integer, 1);
 }
 
 // ---- kill -9 ----
 
-TEST_F(StoreFiles, a_killed_backup_leaves_no_file_of_its_name_unless_it_is_whole) {
+TEST_P(StoreFiles, a_killed_backup_leaves_no_file_of_its_name_unless_it_is_whole) {
   ASSERT_EQ(ask(charge("k")).status, 201);
   for (const std::string point :
        {"backup_begun", "backup_copied", "backup_checked", "backup_named"}) {
@@ -194,20 +226,25 @@ TEST_F(StoreFiles, a_killed_backup_leaves_no_file_of_its_name_unless_it_is_whole
   EXPECT_EQ(provider_.effects("k"), 1) << "the gateway served meanwhile";
 }
 
-TEST_F(StoreFiles, a_killed_restore_leaves_the_old_store_the_new_one_or_none_that_starts) {
+TEST_P(StoreFiles, a_killed_restore_leaves_the_old_store_the_new_one_or_none_that_starts) {
   ASSERT_EQ(ask(charge("both")).status, 201);
   ASSERT_EQ(store({"backup", url(), file("copy.db")}).exit_code, 0);
   ASSERT_EQ(ask(charge("late")).status, 201);
   gateway_->kill();  // So that the last commits are in the log only.
   EXPECT_EQ(gateway_->process().exit_code(), 128 + SIGKILL);
   std::vector<std::string> kept;
-  for (const std::string point :
-       {"restore_prepared", "restore_old_kept", "restore_blocked", "restore_named"}) {
+  using Points = std::vector<std::string>;
+  // Two directories change their names in one step.
+  const Points points = is_log() ? Points{"restore_prepared", "restore_named"}
+                                 : Points{"restore_prepared", "restore_old_kept", "restore_blocked",
+                                          "restore_named"};
+  for (const std::string& point : points) {
     SCOPED_TRACE(point);
     EXPECT_EQ(store({"restore", file("copy.db"), url(), "--replace"}, point).exit_code,
               128 + SIGKILL);
     std::size_t whole_old = 0;
-    for (const auto& name : names_with(".before-restore-")) {
+    // The log's old store may still have the name that the new one had.
+    for (const auto& name : names_with(is_log() ? ".restoring-" : ".before-restore-")) {
       whole_old += checked(file(name))["records"]["completed"].integer == 2 ? 1U : 0U;
     }
     if (point == "restore_prepared" || point == "restore_old_kept") {
@@ -280,7 +317,7 @@ class Database {
   sqlite3* db_ = nullptr;
 };
 
-TEST_F(StoreFiles, a_flipped_bit_is_found_with_the_ref_of_its_record) {
+TEST_P(SqliteFiles, a_flipped_bit_is_found_with_the_ref_of_its_record) {
   const unsigned seed = seed_of_this_run();
   std::mt19937 random(seed);
   SCOPED_TRACE(fmt::format("IDEM_SEED={}", seed));
@@ -312,7 +349,7 @@ TEST_F(StoreFiles, a_flipped_bit_is_found_with_the_ref_of_its_record) {
 }
 
 // Any byte of the file: the check says something, and does not end in the middle.
-TEST_F(StoreFiles, a_check_survives_damage_anywhere) {
+TEST_P(SqliteFiles, a_check_survives_damage_anywhere) {
   const unsigned seed = seed_of_this_run();
   std::mt19937 random(seed);
   SCOPED_TRACE(fmt::format("IDEM_SEED={}", seed));
@@ -331,6 +368,61 @@ TEST_F(StoreFiles, a_check_survives_damage_anywhere) {
     found += ran.exit_code == 5 ? 1 : 0;
   }
   EXPECT_GE(found, 4);
+}
+
+TEST_P(LogFiles, a_flipped_bit_is_found_with_the_ref_of_its_record) {
+  const unsigned seed = seed_of_this_run();
+  std::mt19937 random(seed);
+  SCOPED_TRACE(fmt::format("IDEM_SEED={}", seed));
+  for (int i = 0; i < 5; ++i) ASSERT_EQ(ask(charge(fmt::format("k{}", i))).status, 201);
+  ASSERT_EQ(store({"backup", url(), file("copy")}).exit_code, 0);
+  const std::string versions = file("copy/records/00000001.records");
+  const std::string whole = content(versions);
+  for (int round = 0; round < 8; ++round) {
+    std::string damaged = whole;
+    const std::size_t at = random() % damaged.size();
+    damaged[at] ^= static_cast<char>(1U << random() % 8);
+    put(versions, damaged);
+    const Json report = checked(file("copy"), 5);
+    ASSERT_EQ(report["findings"].items.size(), 1U) << "byte " << at;
+    EXPECT_TRUE(report["findings"].items[0]["where"].string.starts_with("record ")) << at;
+    EXPECT_NE(report["findings"].items[0]["do"].string.find("tell its client"), std::string::npos);
+    EXPECT_GE(report["records"]["completed"].integer, 4) << "byte " << at;
+  }
+  ASSERT_EQ(gateway_->terminate(), 0);
+  const Ran refused = store({"restore", file("copy"), url(), "--replace"});
+  EXPECT_EQ(refused.exit_code, 5);
+  EXPECT_NE(refused.output.find("record "), std::string::npos) << refused.output;
+  EXPECT_EQ(store({"restore", file("copy"), url(), "--replace", "--accept-damage"}).exit_code, 0);
+  EXPECT_EQ(store({"check", url()}).exit_code, 5);
+}
+
+// Any byte of any file: the check says something, and does not end in the middle.
+TEST_P(LogFiles, a_check_survives_damage_anywhere) {
+  const unsigned seed = seed_of_this_run();
+  std::mt19937 random(seed);
+  SCOPED_TRACE(fmt::format("IDEM_SEED={}", seed));
+  for (int i = 0; i < 5; ++i) ASSERT_EQ(ask(charge(fmt::format("k{}", i))).status, 201);
+  ASSERT_EQ(store({"backup", url(), file("copy")}).exit_code, 0);
+  std::vector<std::string> files;
+  for (const auto& entry : fs::recursive_directory_iterator(file("copy"))) {
+    if (entry.is_regular_file() && entry.file_size() > 0) files.push_back(entry.path());
+  }
+  int found = 0;
+  for (int round = 0; round < 40; ++round) {
+    const std::string& path = files[static_cast<std::size_t>(round) % files.size()];
+    const std::string whole = content(path);
+    std::string bytes = whole;
+    for (int i = 0; i < 5; ++i) bytes[random() % bytes.size()] ^= static_cast<char>(random());
+    if (round % 3 == 0) bytes.resize(bytes.size() / 2);
+    put(path, bytes);
+    const Ran ran = store({"check", file("copy")});
+    EXPECT_TRUE(ran.exit_code == 0 || ran.exit_code == 5) << path << ran.exit_code << ran.output;
+    found += ran.exit_code == 5 ? 1 : 0;
+    put(path, whole);
+  }
+  EXPECT_GE(found, 20);
+  EXPECT_EQ(store({"check", file("copy")}).exit_code, 0);
 }
 
 }  // namespace

@@ -59,13 +59,14 @@ std::expected<Place, std::string> place_of(const std::string& url) {
   return Place{kind->linked->file, absolute(url.substr(kind->schemes.front().size()))};
 }
 
-/// A URL of a store, or the file of a backup, which is of the only kind that has files.
+/// A URL of a store, or the file of a backup; that of a log is a directory.
 std::expected<Place, std::string> place_or_file(const std::string& text) {
   if (known_kind_of(text) != nullptr || text == "memory:" || text.starts_with("hybrid:")) {
     return place_of(text);
   }
-  auto place = place_of("sqlite:" + absolute(text));
-  return place;
+  std::error_code code;
+  const bool is_folder = std::filesystem::is_directory(text, code);
+  return place_of((is_folder ? "log:" : "sqlite:") + absolute(text));
 }
 
 StoreFileProgress shown_by(Progress& progress, const char* unit) {

@@ -115,6 +115,10 @@ Change end_cut_off(Record& record, StoreTime now);
 /// own unless its attempt was under way, and negative evidence from before `now` does not settle
 /// it.
 Change end_restored(Record& record, StoreTime now, FenceCounter& fences);
+/// How far the fences of a restored store are ahead of its backup's: more than a store can grant in
+/// half a year, so that none of those that were granted since comes again; and the 2^53 up to which
+/// JSON numbers are exact leave room for thousands of restores.
+inline constexpr Fence restored_fence_gap = Fence{1} << 40;
 /// Drops the answer or the record if it is due, one step of §3's table at a time.
 Change reap(Record& record, StoreTime now);
 

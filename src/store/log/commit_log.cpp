@@ -16,6 +16,7 @@
 #include <array>
 #include <bit>
 #include <cerrno>
+#include <cstring>
 #include <iterator>
 #include <new>
 
@@ -122,7 +123,7 @@ std::expected<void, std::string> CommitLog::replay(const std::function<void(cons
   if (files_.is_empty()) return {};
   bool is_first = true;
   for (std::uint32_t file = files_.first(); files_.has(file); ++file) {
-    const auto bytes = whole_file(files_.path_of(file));
+    const auto bytes = files_.whole(file);
     if (!bytes) return std::unexpected(files_.path_of(file) + " cannot be read");
     if (current_ != 0) last_in_[current_] = number_;
     current_ = file;
@@ -158,16 +159,18 @@ std::expected<void, std::string> CommitLog::open() {
   auto opened = files_.open();
   if (!opened) return opened;
   spare_.open();
-  return read_format();
+  return read_format(true);
 }
+
+std::expected<void, std::string> CommitLog::look_at_format() { return read_format(false); }
 
 /// With a secret of the store's: else the bytes of a client's body could be a frame, which a start
 /// would find in a file that is used again.
-std::expected<void, std::string> CommitLog::read_format() {
+std::expected<void, std::string> CommitLog::read_format(bool may_make) {
   const std::string path = files_.folder() + "/format";
   std::string bytes = whole_file(path).value_or(std::string());
   if (bytes.empty()) {
-    if (!files_.is_empty()) return std::unexpected(path + " is missing");
+    if (!may_make || !files_.is_empty()) return std::unexpected(path + " is missing");
     random_bytes(salt_);
     bytes.assign(format_bytes, '\0');
     ByteWriter out(bytes.data());
@@ -175,8 +178,8 @@ std::expected<void, std::string> CommitLog::read_format() {
     out.number(format_version);
     out.bytes(salt_);
     append_checksum(RecordId{}, bytes);
-    write_whole(files_.folder(), path, bytes);
-    return {};
+    if (write_whole(files_.folder(), path, bytes)) return {};
+    return std::unexpected(fmt::format("{} cannot be written: {}", path, std::strerror(errno)));
   }
   const auto sound = without_checksum(RecordId{}, bytes);
   if (!sound || sound->size() != format_bytes) return std::unexpected(path + " is damaged");

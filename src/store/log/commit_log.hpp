@@ -24,6 +24,10 @@ class CommitLog {
   CommitLog(const std::string& folder, std::uint64_t file_bytes, Background& background);
 
   std::expected<void, std::string> open();
+  /// To replay() alone, beside the process that appends; changes nothing. What is written meanwhile
+  /// may look like damage. look_at_format() comes first: tag() is valid then.
+  std::expected<void, std::string> look_at_format();
+  std::expected<void, std::string> look() { return files_.look(); }
   /// Shows all frames, from the oldest to the last that was written whole; must come once, before
   /// append(). A frame that a crash cut is the end. An error, a sentence: bytes in the middle are
   /// damaged, or files are missing.
@@ -38,6 +42,8 @@ class CommitLog {
   void append(std::string_view versions, std::string_view rest);
   /// Empty: a start finds what was appended. Otherwise a sentence.
   std::string what_is_lost() const { return in_use_.what_is_wrong(); }
+  /// Of a log without frames: the next one has the number behind this one.
+  void go_on_behind(std::uint64_t number) noexcept { number_ = number; }
   /// No start needs the frames up to this number.
   void allow_reuse(std::uint64_t to) noexcept { reusable_to_ = to; }
 
@@ -46,7 +52,7 @@ class CommitLog {
   bool has_reusable() const noexcept {
     return !last_in_.empty() && last_in_.begin()->second <= reusable_to_;
   }
-  std::expected<void, std::string> read_format();
+  std::expected<void, std::string> read_format(bool may_make);
   void begin_file();
   bool use_again();
   void make_room(std::uint64_t bytes);

@@ -2,13 +2,12 @@
 
 #include "core/bytes/byte_cursor.hpp"
 #include "core/bytes/checksum.hpp"
+#include "store/log/files.hpp"
+#include "store/log/index_options.hpp"
+#include "store/record_rows.hpp"
 
 #include <fmt/format.h>
-#include <rocksdb/cache.h>
 #include <rocksdb/convenience.h>
-#include <rocksdb/filter_policy.h>
-#include <rocksdb/table.h>
-#include <rocksdb/write_buffer_manager.h>
 
 #include <sys/stat.h>
 
@@ -21,87 +20,14 @@
 namespace idem::segments {
 namespace {
 
-using ::rocksdb::ColumnFamilyDescriptor;
-using ::rocksdb::ColumnFamilyOptions;
 using ::rocksdb::Status;
 
-constexpr std::array<const char*, family_count> names{
-    "default", "segments", "due", "work", "requests", "evidence", "journals", "usage"};
-
-constexpr std::size_t mebibyte = 1UL << 20U;
-/// Of the cache, for the index in RocksDB; the filters of the table of ids have the others.
-constexpr std::size_t cache_part = 8;
 /// What an entry of the table of ids uses until it is in a file.
 constexpr std::size_t entry_bytes = 64;
+constexpr std::size_t copied_at_once = 1UL << 20U;
 
 std::unexpected<StoreError> refused(std::string detail) {
   return std::unexpected(StoreError{StoreError::Code::refused, std::move(detail)});
-}
-
-::rocksdb::BlockBasedTableOptions blocks(const std::shared_ptr<::rocksdb::Cache>& cache) {
-  ::rocksdb::BlockBasedTableOptions table;
-  table.block_cache = cache;
-  table.cache_index_and_filter_blocks = true;
-  table.cache_index_and_filter_blocks_with_high_priority = true;
-  table.pin_l0_filter_and_index_blocks_in_cache = true;
-  table.index_type = ::rocksdb::BlockBasedTableOptions::kTwoLevelIndexSearch;
-  table.partition_filters = true;
-  table.format_version = 5;
-  table.block_size = 8UL * 1024;
-  return table;
-}
-
-/// Of the family of this number.
-ColumnFamilyOptions family_options(Family family, const LogSizes& sizes,
-                                   const std::shared_ptr<::rocksdb::Cache>& cache) {
-  ColumnFamilyOptions options;
-  ::rocksdb::BlockBasedTableOptions table = blocks(cache);
-  // All families are flushed once one of these is full.
-  options.write_buffer_size = sizes.buffer_bytes;
-  // A commit never waits for the disk twice: full buffers queue before it would.
-  options.max_write_buffer_number = 4;
-  options.arena_block_size = 64UL * 1024;
-  options.compression = ::rocksdb::kLZ4Compression;
-  switch (family) {
-    case Family::requests:
-      table.filter_policy.reset(::rocksdb::NewRibbonFilterPolicy(10));
-      break;
-    case Family::segments:
-    case Family::meta:
-      // The same few keys, again and again.
-      options.inplace_update_support = true;
-      break;
-    case Family::due:
-    case Family::work:
-    case Family::evidence:
-    case Family::journals:
-    case Family::usage:
-      break;
-  }
-  options.table_factory.reset(::rocksdb::NewBlockBasedTableFactory(table));
-  return options;
-}
-
-::rocksdb::DBOptions database_options(const DatabaseSettings& how) {
-  ::rocksdb::DBOptions options;
-  options.create_if_missing = how.make;
-  options.create_missing_column_families = how.make;
-  // All families are of one moment, the one at which a start goes on in the log.
-  options.atomic_flush = true;
-  options.allow_concurrent_memtable_write = false;
-  options.max_background_jobs = 2;
-  options.max_open_files = 256;
-  options.bytes_per_sync = mebibyte;
-  options.write_buffer_manager =
-      std::make_shared<::rocksdb::WriteBufferManager>(4 * how.sizes.buffer_bytes);
-  options.skip_stats_update_on_db_open = true;
-  options.skip_checking_sst_file_sizes_on_db_open = true;
-  options.stats_dump_period_sec = 0;
-  options.stats_persist_period_sec = 0;
-  options.keep_log_file_num = 2;
-  options.max_log_file_size = mebibyte;
-  options.info_log_level = ::rocksdb::InfoLogLevel::WARN_LEVEL;
-  return options;
 }
 
 std::string damaged(const std::string& path, const std::string& what) {
@@ -120,10 +46,17 @@ StoreError failure(const std::string& path, const Status& status) {
   return {StoreError::Code::refused, fmt::format("{}: {}", path, text)};
 }
 
+/// A look writes nothing, also no log of RocksDB's.
+class NoLog final : public ::rocksdb::Logger {
+ public:
+  using Logger::Logv;
+  void Logv(const char*, va_list) override {}
+};
+
 /// Copies what readers of the transaction saw into what is written.
 class Copy final : public ::rocksdb::WriteBatch::Handler {
  public:
-  Copy(::rocksdb::WriteBatch& to, const std::vector<::rocksdb::ColumnFamilyHandle*>& handles)
+  Copy(::rocksdb::WriteBatchBase& to, const std::vector<::rocksdb::ColumnFamilyHandle*>& handles)
       : to_(to), handles_(handles) {}
   Status PutCF(std::uint32_t family, const ::rocksdb::Slice& key,
                const ::rocksdb::Slice& value) override {
@@ -140,29 +73,23 @@ class Copy final : public ::rocksdb::WriteBatch::Handler {
     }
     return nullptr;
   }
-  ::rocksdb::WriteBatch& to_;
+  ::rocksdb::WriteBatchBase& to_;
   const std::vector<::rocksdb::ColumnFamilyHandle*>& handles_;
 };
 
 /// The number of the frame that the index ends with.
 constexpr std::string_view last_frame_key = "last_frame";
 
-std::string to_value(std::uint64_t number) {
+std::string to_value(std::string_view name, std::uint64_t number) {
   std::string value(sizeof number, '\0');
   ByteWriter(value.data()).number(number);
-  append_checksum(RecordId{}, value, last_frame_key);
+  append_checksum(RecordId{}, value, name);
   return value;
 }
 std::optional<std::uint64_t> parse_last_frame(std::string_view value) {
   const auto sound = without_checksum(RecordId{}, value, last_frame_key);
   if (!sound || sound->size() != sizeof(std::uint64_t)) return std::nullopt;
   return ByteReader(*sound).number<std::uint64_t>();
-}
-
-::rocksdb::WriteOptions without_log() {
-  ::rocksdb::WriteOptions options;
-  options.disableWAL = true;
-  return options;
 }
 
 }  // namespace
@@ -175,7 +102,6 @@ std::expected<std::unique_ptr<Database>, StoreError> Database::open(const Databa
     return refused(
         fmt::format("{}: the directory {} does not exist", how.path, path.parent_path().string()));
   }
-  const std::string index = path / "index";
   const bool is_there = std::filesystem::exists(path / "index" / "CURRENT", code);
   if (!is_there && std::filesystem::exists(path, code) &&
       !std::filesystem::is_directory(path, code)) {
@@ -184,21 +110,9 @@ std::expected<std::unique_ptr<Database>, StoreError> Database::open(const Databa
   if (!is_there && ::mkdir(how.path.c_str(), 0700) != 0 && errno != EEXIST) {
     return refused(fmt::format("{}: cannot be created: {}", how.path, std::strerror(errno)));
   }
-  const auto cache = ::rocksdb::NewLRUCache(how.sizes.cache_bytes / cache_part);
-  std::vector<ColumnFamilyDescriptor> families;
-  for (std::size_t i = 0; i < family_count; ++i) {
-    families.emplace_back(names[i], family_options(static_cast<Family>(i), how.sizes, cache));
-  }
-  std::unique_ptr<Database> made(new Database(how));
-  made->path_ = how.path;
-  made->running_ = &running;
-  ::rocksdb::DB* db = nullptr;
-  const Status opened =
-      ::rocksdb::DB::Open(database_options(how), index, families, &made->handles_, &db);
+  std::unique_ptr<Database> made(new Database(how, running));
+  const Status opened = made->open_index(index_options(how.sizes), how.sizes);
   if (!opened.ok()) return std::unexpected(failure(how.path, opened));
-  made->db_.reset(db);
-  made->seen_ =
-      std::make_unique<::rocksdb::WriteBatchWithIndex>(::rocksdb::BytewiseComparator(), 0, true);
   for (const auto& files : {made->log_.open(), made->records_.open()}) {
     if (!files) return refused(files.error());
   }
@@ -207,8 +121,49 @@ std::expected<std::unique_ptr<Database>, StoreError> Database::open(const Databa
   if (const auto caught_up = made->catch_up(); !caught_up) {
     return refused(damaged(how.path, caught_up.error()));
   }
-  made->index_ = embedded::PathInUse(index);
+  made->index_ = embedded::PathInUse(index_of(how.path));
   return made;
+}
+
+std::expected<std::unique_ptr<Database>, StoreError> Database::look(const DatabaseSettings& how,
+                                                                    RunningSection& running) {
+  std::unique_ptr<Database> made(new Database(how, running));
+  made->is_look_ = true;
+  ::rocksdb::DBOptions options = index_options(how.sizes);
+  options.create_if_missing = options.create_missing_column_families = false;
+  options.max_open_files = -1;  // All at once, before that process deletes one.
+  options.info_log = std::make_shared<NoLog>();
+  const Status opened = made->open_index(options, how.sizes);
+  if (!opened.ok()) return std::unexpected(failure(how.path, opened));
+  // The log last: it has what the others have not yet.
+  const auto log = made->log_.look_at_format();
+  if (!log) return refused(damaged(how.path, log.error()));
+  const auto ids = made->ids_.look(made->log_.tag());
+  if (!ids) return refused(damaged(how.path, ids.error()));
+  using Step = std::expected<void, std::string>;
+  auto looked = made->records_.look();
+  const auto then = [&](const auto& step) { looked = looked ? step() : looked; };
+  then([&]() -> Step { return made->log_.look(); });
+  then([&]() -> Step { return made->catch_up(); });
+  if (!looked) return refused(damaged(how.path, looked.error()));
+  return made;
+}
+
+std::string Database::damage_of_index() {
+  const Status status = db_->VerifyChecksum();
+  return status.ok() ? std::string() : status.ToString();
+}
+
+Status Database::open_index(const ::rocksdb::DBOptions& options, const LogSizes& sizes) {
+  ::rocksdb::DB* db = nullptr;
+  const Status opened =
+      is_look_ ? ::rocksdb::DB::OpenForReadOnly(options, index_of(path_), index_families(sizes),
+                                                &handles_, &db)
+               : ::rocksdb::DB::Open(options, index_of(path_), index_families(sizes), &handles_, &db);
+  db_.reset(db);
+  seen_ =
+      std::make_unique<::rocksdb::WriteBatchWithIndex>(::rocksdb::BytewiseComparator(), 0, true);
+  return opened;
 }
 
 namespace {
@@ -251,14 +206,19 @@ std::expected<void, std::string> Database::catch_up() {
     records_.go_on_at(place + frame.versions.size());
     if (frame.number > saved_ids) ids_.apply(entries_in(ids), frame.number);
     if (frame.number <= *last) return;
-    ::rocksdb::WriteBatch batch{std::string(changes)};
-    const Status status = db_->Write(without_log(), &batch);
-    if (!status.ok()) fail_closed(status, "catching up with the log");
+    write_to_index(changes);
   });
   if (!replayed) return replayed;
   if (log_.last_number() < std::max(*last, saved_ids)) damage = "its log ends before its index";
   if (!damage.empty()) return std::unexpected(damage);
   return {};
+}
+
+void Database::write_to_index(std::string_view changes) {
+  ::rocksdb::WriteBatch batch{std::string(changes)};
+  Copy copy(*seen_, handles_);
+  const Status status = is_look_ ? batch.Iterate(&copy) : db_->Write(without_log(), &batch);
+  if (!status.ok()) fail_closed(status, "catching up with the log");
 }
 
 /// What index and files have on the disk by now is not needed in the log; the rest follows.
@@ -299,12 +259,14 @@ void Database::save_all() {
   if (!flushed.ok()) fail_closed(flushed, "flush");
 }
 
-Database::Database(const DatabaseSettings& how)
-    : log_(how.path + "/commits", how.sizes.segment_bytes, background_),
+Database::Database(const DatabaseSettings& how, RunningSection& running)
+    : path_(how.path),
+      running_(&running),
+      log_(how.path + "/commits", how.sizes.segment_bytes, background_),
       records_(how.path + "/records", how.sizes.segment_bytes, background_),
       ids_(how.path + "/ids",
            {.memtable_entries = how.sizes.buffer_bytes / entry_bytes,
-            .filter_bytes = how.sizes.cache_bytes - how.sizes.cache_bytes / cache_part}) {}
+            .filter_bytes = how.sizes.cache_bytes - index_cache_bytes(how.sizes)}) {}
 
 Database::~Database() {
   background_.stop();  // Its jobs are the log's and the files'.
@@ -329,7 +291,10 @@ void Database::erase(Family family, std::string_view key) {
 
 std::expected<bool, std::string> Database::get(Family family, std::string_view key, Bytes& value) {
   value.Reset();
-  const Status status = db_->Get({}, handle(family), slice(key), &value);
+  // A look has in `seen_` what the log has beside the index.
+  const Status status =
+      is_look_ ? seen_->GetFromBatchAndDB(db_.get(), {}, handle(family), slice(key), &value)
+               : db_->Get({}, handle(family), slice(key), &value);
   if (status.ok()) return true;
   if (status.IsNotFound()) return false;
   if (!status.IsCorruption()) fail_closed(status, "read");
@@ -370,19 +335,8 @@ void Database::commit() {
   // All running records at the beginning of each file, so that a start need not read those before.
   const bool is_whole = log_.begins_file();
   if (is_whole) begin_file_of_log();
-  append(Family::meta, last_frame_key, to_value(log_.last_number() + 1));
-  frame_.assign(sizeof(std::uint64_t) + sizeof(std::uint32_t), '\0');
-  running_->write(frame_, is_whole);
-  ByteWriter head(frame_.data());
-  head.number(records_.next());
-  head.number(
-      static_cast<std::uint32_t>(frame_.size() - sizeof(std::uint64_t) - sizeof(std::uint32_t)));
-  append_framed(batch_.Data());
-  ids_bytes_.resize(id_changes_.size() * IdEntry::bytes);
-  for (std::size_t i = 0; i < id_changes_.size(); ++i) {
-    write_entry(id_changes_[i], ids_bytes_.data() + i * IdEntry::bytes);
-  }
-  append_framed(ids_bytes_);
+  append(Family::meta, last_frame_key, to_value(last_frame_key, log_.last_number() + 1));
+  build_frame(batch_.Data(), is_whole);
   log_.append(versions_, frame_);
   records_.append(versions_, log_.last_number());
   const Status status = db_->Write(without_log(), &batch_);
@@ -393,10 +347,74 @@ void Database::commit() {
   id_changes_.clear();
 }
 
+/// What the log has of a commit besides its versions: see catch_up().
+void Database::build_frame(std::string_view changes, bool is_whole) {
+  frame_.assign(sizeof(std::uint64_t) + sizeof(std::uint32_t), '\0');
+  running_->write(frame_, is_whole);
+  ByteWriter head(frame_.data());
+  head.number(records_.next());
+  head.number(
+      static_cast<std::uint32_t>(frame_.size() - sizeof(std::uint64_t) - sizeof(std::uint32_t)));
+  append_framed(changes);
+  ids_bytes_.resize(id_changes_.size() * IdEntry::bytes);
+  for (std::size_t i = 0; i < id_changes_.size(); ++i) {
+    write_entry(id_changes_[i], ids_bytes_.data() + i * IdEntry::bytes);
+  }
+  append_framed(ids_bytes_);
+}
+
 void Database::append_framed(std::string_view bytes) {
   const std::size_t at = frame_.size();
   frame_.resize(at + framed_bytes(bytes));
   ByteWriter(frame_.data() + at).framed(bytes);
+}
+
+std::expected<void, std::string> Database::copy_log_to(const std::string& path) {
+  const std::string folder = path + "/commits";
+  if (::mkdir(folder.c_str(), 0700) != 0) return std::unexpected(std::strerror(errno));
+  const auto format = whole_file(path_ + "/commits/format");
+  if (!format) return std::unexpected(path_ + "/commits/format cannot be read");
+  if (!write_whole(folder, folder + "/format", *format)) {
+    return std::unexpected(std::strerror(errno));
+  }
+  Background background;
+  CommitLog log(folder, records_.file_bytes(), background);
+  if (auto opened = log.open(); !opened) return opened;
+  log.go_on_behind(log_.last_number() - 1);
+  (void)log.begins_file();
+  build_frame(::rocksdb::WriteBatch().Data(), true);
+  log.append({}, frame_);
+  return {};
+}
+
+std::expected<void, std::string> Database::copy_index_to(const std::string& path,
+                                                         std::optional<StoreTime> copied_at) {
+  std::vector<::rocksdb::ColumnFamilyHandle*> handles;
+  ::rocksdb::DB* opened = nullptr;
+  const LogSizes sizes;
+  Status status = ::rocksdb::DB::Open(index_options(sizes), index_of(path), index_families(sizes),
+                                      &handles, &opened);
+  const std::unique_ptr<::rocksdb::DB> to(opened);
+  ::rocksdb::WriteBatch batch;
+  for (std::size_t i = 0; i < family_count && status.ok(); ++i) {
+    const auto at = iterate(static_cast<Family>(i));
+    for (at->SeekToFirst(); at->Valid() && status.ok(); at->Next()) {
+      batch.Put(handles[i], at->key(), at->value());
+      if (batch.GetDataSize() < copied_at_once) continue;
+      status = to->Write(without_log(), &batch);
+      batch.Clear();
+    }
+    if (status.ok()) status = at->status();
+  }
+  if (copied_at && status.ok()) {
+    status = batch.Put(handles[static_cast<std::size_t>(Family::meta)], slice(meta_copied_at),
+                       slice(to_value(meta_copied_at, to_bits(*copied_at))));
+  }
+  if (status.ok()) status = to->Write(without_log(), &batch);
+  if (status.ok()) status = to->Flush({}, handles);
+  for (auto* const handle : handles) to->DestroyColumnFamilyHandle(handle);
+  if (!status.ok()) return std::unexpected(status.ToString());
+  return {};
 }
 
 void Database::fail_closed(const Status& status, std::string_view doing) const noexcept {

@@ -32,10 +32,11 @@ enum class Family : std::uint8_t {
   usage,     ///< scope -> usage
 };
 inline constexpr std::size_t family_count = 8;
+/// In `meta` of a backup: a StoreTime.
+inline constexpr std::string_view meta_copied_at = "copied_at";
 
 struct DatabaseSettings {
   std::string path;
-  bool make = true;  ///< If there is none.
   LogSizes sizes{};
 };
 
@@ -47,8 +48,13 @@ class Database {
  public:
   using Bytes = ::rocksdb::PinnableSlice;
 
-  /// Fills `running`, which every commit writes into its frame from then on.
+  /// Makes it if there is none. Fills `running`, which every commit writes into its frame from then
+  /// on.
   static std::expected<std::unique_ptr<Database>, StoreError> open(const DatabaseSettings& how,
+                                                                   RunningSection& running);
+  /// To read alone, beside a process that has it open or not: as of one of its last commits. Changes
+  /// nothing. What that process changes meanwhile may look like damage; see look_at_store().
+  static std::expected<std::unique_ptr<Database>, StoreError> look(const DatabaseSettings& how,
                                                                    RunningSection& running);
   ~Database();
   Database(const Database&) = delete;
@@ -74,6 +80,9 @@ class Database {
 
   IdTable& ids() noexcept { return ids_; }
 
+  /// Reads all of RocksDB's files. Empty: they are whole.
+  std::string damage_of_index();
+
   /// The versions that this transaction writes: appended here, the first at the place next().
   std::string& versions() noexcept { return versions_; }
   std::uint64_t next() const noexcept { return records_.next(); }
@@ -85,6 +94,8 @@ class Database {
   /// 0: there is no such file.
   std::uint64_t size_of_file(std::uint32_t file) const { return records_.size_of(file); }
   std::vector<std::uint32_t> files_of_versions() const { return records_.files(); }
+  /// Where the versions in a file end, as a look sees it.
+  std::uint64_t end_of_file(std::uint32_t file) const { return records_.end_of(file); }
   std::uint64_t file_bytes() const noexcept { return records_.file_bytes(); }
   void drop_file(std::uint32_t file) { records_.drop(file); }
 
@@ -96,24 +107,35 @@ class Database {
   /// was committed, so that a start without the log knows that something is missing.
   std::string what_is_lost();
 
+  // ---- of a look: parts of a copy of it in the directory `path`; see copy_store() ----
+  /// Makes the log, with one frame: the last one.
+  std::expected<void, std::string> copy_log_to(const std::string& path);
+  /// With `copied_at`, if any, as a value of `meta`.
+  std::expected<void, std::string> copy_index_to(const std::string& path,
+                                                 std::optional<StoreTime> copied_at);
+
   const std::string& path() const noexcept { return path_; }
 
   [[noreturn]] void fail_closed(const ::rocksdb::Status& status,
                                 std::string_view doing) const noexcept;
 
  private:
-  explicit Database(const DatabaseSettings& how);
+  Database(const DatabaseSettings& how, RunningSection& running);
   ::rocksdb::ColumnFamilyHandle* handle(Family family) const noexcept {
     return handles_[static_cast<std::size_t>(family)];
   }
 
+  ::rocksdb::Status open_index(const ::rocksdb::DBOptions& options, const LogSizes& sizes);
   std::expected<void, std::string> catch_up();
+  void write_to_index(std::string_view changes);
   void begin_file_of_log();
   void save_all();
+  void build_frame(std::string_view changes, bool is_whole);
   void append_framed(std::string_view bytes);
 
   std::string path_;
   embedded::PathInUse index_;
+  bool is_look_ = false;
   bool has_saved_all_ = false;
   RunningSection* running_ = nullptr;
   Background background_;

@@ -19,6 +19,16 @@ DueLists::Entry entry_at(std::string_view list, std::size_t at) {
 
 }  // namespace
 
+bool DueLists::each(std::string_view key, std::string_view value,
+                    const std::function<void(const Entry&)>& see) {
+  const auto list = without_checksum(RecordId{}, value, key);
+  if (!list) return false;
+  for (std::size_t i = 0; i + entry_bytes <= list->size(); i += entry_bytes) {
+    see(entry_at(*list, i));
+  }
+  return true;
+}
+
 void DueLists::add(StoreTime due, const Entry& entry) { added_[due].push_back(entry); }
 
 void DueLists::flush(const IsPresent& is_present) {

@@ -23,6 +23,14 @@ class DueLists {
 
   explicit DueLists(Database& db) : db_(db) {}
 
+  /// Those are on a list until their versions are replaced.
+  static bool has(State state) noexcept {
+    return state == State::completed || state == State::failed_retryable || state == State::expired;
+  }
+  /// Shows the entries of a list in the index. False: it is damaged.
+  static bool each(std::string_view key, std::string_view value,
+                   const std::function<void(const Entry&)>& see);
+
   /// From the next transaction on.
   void add(StoreTime due, const Entry& entry);
   /// Writes what was added; before a commit.

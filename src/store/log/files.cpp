@@ -24,25 +24,30 @@ bool read_at(int file, std::uint64_t offset, std::size_t size, std::string& into
   return true;
 }
 
-std::optional<std::string> whole_file(const std::string& path) {
-  const int file = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
-  if (file < 0) return std::nullopt;
+std::optional<std::string> whole_file(int file) {
   struct stat facts{};
   std::string bytes;
-  const bool good = ::fstat(file, &facts) == 0 &&
+  const bool good = file >= 0 && ::fstat(file, &facts) == 0 &&
                     read_at(file, 0, static_cast<std::size_t>(facts.st_size), bytes);
-  ::close(file);
   return good ? std::optional(std::move(bytes)) : std::nullopt;
 }
 
-void write_whole(const std::string& folder, const std::string& path, std::string_view bytes) {
+std::optional<std::string> whole_file(const std::string& path) {
+  const int file = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
+  auto bytes = whole_file(file);
+  if (file >= 0) ::close(file);
+  return bytes;
+}
+
+bool write_whole(const std::string& folder, const std::string& path, std::string_view bytes) {
   const std::string part = path + ".part";
   const int file = ::open(part.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
   if (file < 0 || ::write(file, bytes.data(), bytes.size()) != static_cast<ssize_t>(bytes.size()) ||
       ::fsync(file) != 0 || ::close(file) != 0 || ::rename(part.c_str(), path.c_str()) != 0) {
-    fail_closed(folder, "making a file");
+    return false;
   }
   sync_folder(folder);
+  return true;
 }
 
 void sync_folder(const std::string& folder) {

@@ -15,11 +15,13 @@ using StoreTag = std::array<std::uint8_t, 16>;
 /// All of it, or false.
 bool read_at(int file, std::uint64_t offset, std::size_t size, std::string& into);
 /// None: it cannot be read.
+std::optional<std::string> whole_file(int file);
 std::optional<std::string> whole_file(const std::string& path);
 
-/// Makes a file in `folder`, or replaces it: it is durable when this returns, or as it was. A
-/// failure ends the process.
-void write_whole(const std::string& folder, const std::string& path, std::string_view bytes);
+/// Makes a file in `folder`, or replaces it: it is durable when this returns, or as it was. False:
+/// see errno.
+[[nodiscard]] bool write_whole(const std::string& folder, const std::string& path,
+                               std::string_view bytes);
 /// The names in it are durable when this returns. A failure ends the process.
 void sync_folder(const std::string& folder);
 

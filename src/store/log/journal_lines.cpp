@@ -42,6 +42,22 @@ Line parse(std::string_view key, std::string_view value) {
 
 }  // namespace
 
+void JournalLines::each(
+    Database& db,
+    const std::function<void(const std::string&, const JournalLine&, std::uint64_t)>& see) {
+  const auto at = db.iterate(Family::journals);
+  for (at->SeekToFirst(); at->Valid(); at->Next()) {
+    const std::string_view key = view(at->key());
+    const std::string name(key.substr(0, key.find('\0')));
+    const Line found = parse(key, view(at->value()));
+    JournalLine line{ordered_at(key, name.size() + 1), StoreTime(Millis(found.at)),
+                     std::string(found.text)};
+    line.is_damaged = found.is_damaged;
+    see(name, line, found.bytes);
+  }
+  db.check(*at, "the journals");
+}
+
 JournalEnd JournalLines::end_of(const std::string& journal) {
   const std::string prefix = prefix_of(journal);
   const auto at = db_.iterate(Family::journals);

@@ -39,6 +39,8 @@ class LogMedium final : public embedded::Medium {
 
 embedded::LedgerParts parts_of(segments::OpenedStoreParts opened) {
   using Found = embedded::LedgerParts::Found;
+  Found found = opened.was_cut_off ? Found::cut_off : Found::closed;
+  if (opened.is_restored) found = Found::restored;
   return {.identity = std::move(opened.identity),
           .naming = std::move(opened.naming),
           .clock = std::move(opened.clock),
@@ -46,7 +48,7 @@ embedded::LedgerParts parts_of(segments::OpenedStoreParts opened) {
           .table = embedded::keep_running_rows(std::move(opened.running), std::move(opened.slots)),
           .highest_fence = opened.highest_fence,
           .noted_fence = opened.highest_fence,
-          .found = opened.was_cut_off ? Found::cut_off : Found::closed};
+          .found = found};
 }
 
 }  // namespace

@@ -24,6 +24,8 @@ struct LogOptions {
   std::function<void(const OpenedStore&)> opened{};  ///< On the caller's thread.
   /// Skips the check of the settings if the store exists. The caller must not reserve.
   bool as_recorded = false;
+  /// A backup becomes a store: what was not settled in it becomes unknown.
+  bool restored = false;
   LogSizes sizes{};
 };
 

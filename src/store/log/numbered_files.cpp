@@ -31,6 +31,23 @@ std::expected<void, std::string> NumberedFiles::open() {
   if (::mkdir(folder_.c_str(), 0700) != 0 && errno != EEXIST) {
     return std::unexpected(fmt::format("{} cannot be made: {}", folder_, std::strerror(errno)));
   }
+  return read_folder();
+}
+
+std::expected<void, std::string> NumberedFiles::look() {
+  if (auto read = read_folder(); !read) return read;
+  is_look_ = true;
+  for (auto& [number, file] : files_) {
+    const std::string path = path_of(number);
+    file = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
+    if (file < 0) {
+      return std::unexpected(fmt::format("{} cannot be read: {}", path, std::strerror(errno)));
+    }
+  }
+  return {};
+}
+
+std::expected<void, std::string> NumberedFiles::read_folder() {
   std::error_code code;
   for (const auto& entry : std::filesystem::directory_iterator(folder_, code)) {
     const std::string name = entry.path().filename().string();
@@ -60,6 +77,20 @@ int NumberedFiles::file(std::uint32_t number) {
     if (file >= 0) keep_open(number, file);
   }
   return found->second;
+}
+
+std::uint64_t NumberedFiles::size_of(std::uint32_t number) const {
+  struct stat facts{};
+  const auto found = files_.find(number);
+  if (found == files_.end()) return 0;
+  const bool good = found->second >= 0 ? ::fstat(found->second, &facts) == 0
+                                       : ::stat(path_of(number).c_str(), &facts) == 0;
+  return good ? static_cast<std::uint64_t>(facts.st_size) : 0;
+}
+
+// Not by a descriptor for direct writes: it would need aligned memory.
+std::optional<std::string> NumberedFiles::whole(std::uint32_t number) const {
+  return is_look_ ? whole_file(files_.at(number)) : whole_file(path_of(number));
 }
 
 int NumberedFiles::open_file(std::uint32_t number, int how) {

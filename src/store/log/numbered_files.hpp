@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <expected>
 #include <map>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -23,6 +24,9 @@ class NumberedFiles {
 
   /// Makes the folder if it is not there, and looks what is in it. The error is a sentence.
   std::expected<void, std::string> open();
+  /// Likewise, but makes nothing and opens all of them, so that they stay although another process
+  /// deletes them. Only their descriptors are of use then, and not for writing.
+  std::expected<void, std::string> look();
 
   bool has(std::uint32_t number) const { return files_.contains(number); }
   bool is_empty() const noexcept { return files_.empty(); }
@@ -33,6 +37,10 @@ class NumberedFiles {
 
   /// -1: there is no such file, or it cannot be opened. Keeps the newest open.
   int file(std::uint32_t number);
+  /// 0: there is no such file.
+  std::uint64_t size_of(std::uint32_t number) const;
+  /// None: it cannot be read.
+  std::optional<std::string> whole(std::uint32_t number) const;
   /// Makes the file; its name is durable when this returns.
   void make(std::uint32_t number);
   /// Gives a file another number, likewise.
@@ -46,6 +54,7 @@ class NumberedFiles {
   [[noreturn]] void fail_closed(std::string_view doing) const noexcept;
 
  private:
+  std::expected<void, std::string> read_folder();
   int open_file(std::uint32_t number, int how);
   void keep_open(std::uint32_t number, int file);
 
@@ -54,6 +63,7 @@ class NumberedFiles {
   std::map<std::uint32_t, int> files_;  ///< -1: not open.
   int open_files_ = 0;
   bool is_direct_;
+  bool is_look_ = false;
 };
 
 }  // namespace idem::segments

@@ -81,7 +81,7 @@ std::expected<OpenedStoreParts, StoreError> open_store(const std::string& path,
     return refused(absolute, *why);
   }
   auto running = std::make_unique<RunningSection>();
-  auto opened = Database::open({.path = absolute, .make = true, .sizes = options.sizes}, *running);
+  auto opened = Database::open({.path = absolute, .sizes = options.sizes}, *running);
   if (!opened) return std::unexpected(std::move(opened.error()));
   std::unique_ptr<Database> db = std::move(*opened);
   Meta meta(*db);
@@ -113,6 +113,12 @@ std::expected<OpenedStoreParts, StoreError> open_store(const std::string& path,
   meta.put_identity(settled->recorded);
   meta.put_clock_mark(clock.mark());
   meta.put_number(meta_open, 1);
+  Fence highest = fences->value_or(0);
+  if (options.restored) {
+    highest += transitions::restored_fence_gap;
+    meta.put_number(meta_fences, highest);
+    db->remove(Family::meta, meta_copied_at);
+  }
   db->commit();
   if (options.opened) options.opened(settled->which);
   return OpenedStoreParts{std::move(db),
@@ -121,8 +127,9 @@ std::expected<OpenedStoreParts, StoreError> open_store(const std::string& path,
                           std::move(settled->identity),
                           std::move(settled->recorded.naming),
                           std::move(clock),
-                          fences->value_or(0),
-                          open->value_or(0) != 0};
+                          highest,
+                          open->value_or(0) != 0,
+                          options.restored};
 }
 
 }  // namespace idem::segments

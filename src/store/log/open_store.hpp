@@ -18,6 +18,7 @@ struct OpenedStoreParts {
   Fence highest_fence = 0;  ///< No fence above it was ever granted.
   /// The last process did not close the store. It is dead, as the lock was free.
   bool was_cut_off = false;
+  bool is_restored = false;  ///< As LogOptions::restored.
 };
 
 /// Does what open_log() promises about the directory.

@@ -23,10 +23,6 @@ namespace {
 
 constexpr std::size_t visited_at_once = 4096;
 
-bool is_reaped(State state) noexcept {
-  return state == State::completed || state == State::failed_retryable || state == State::expired;
-}
-
 class Slots final : public SlotTable {
  public:
   explicit Slots(Database& db, Counts counts)
@@ -301,7 +297,7 @@ class Slots final : public SlotTable {
     changed_[record.id] = {record.id, place, size, record.state};
     segments_.add(VersionFiles::file_of(place), size);
     const auto due = transitions::due_at(record);
-    if (due && is_reaped(record.state)) {
+    if (due && DueLists::has(record.state)) {
       due_.add(*due, {record.id, static_cast<std::int64_t>(place)});
     }
   }

@@ -1,5 +1,7 @@
 #include "store/store_kind.hpp"
 
+#include "store/log/backup_store.hpp"
+#include "store/log/check_store.hpp"
 #include "store/log/log_store.hpp"
 
 namespace idem {
@@ -16,11 +18,14 @@ std::expected<std::unique_ptr<Store>, StoreError> open(const std::string& url,
                   {.host = {}, .which = options.which, .opened = options.opened});
 }
 
+constexpr StoreFileKind file{&segments::check_store, &segments::identify_store,
+                             &segments::back_up_store, &segments::restore_store};
+
 }  // namespace
 
 extern "C" {
 extern const StoreKind idem_kind_log;
-const StoreKind idem_kind_log{&check, &open, nullptr, nullptr};
+const StoreKind idem_kind_log{&check, &open, nullptr, nullptr, &file};
 }
 
 }  // namespace idem

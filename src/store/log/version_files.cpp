@@ -7,7 +7,7 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <filesystem>
+#include <iterator>
 #include <utility>
 
 namespace idem::segments {
@@ -18,12 +18,27 @@ constexpr std::size_t gathered_max = 256UL << 10U;
 /// The kernel begins to write a file to the disk for each so many bytes.
 constexpr std::uint64_t start_bytes = 2UL << 20U;
 
+constexpr std::string_view suffix = ".records";
+
 std::uint64_t offset_of(std::uint64_t place) { return place & 0xffffffffU; }
 
 }  // namespace
 
+std::string version_path(const std::string& folder, std::uint32_t file) {
+  return NumberedFiles(folder, std::string(suffix)).path_of(file);
+}
+
 VersionFiles::VersionFiles(std::string folder, std::uint64_t file_bytes, Background& background)
-    : files_(std::move(folder), ".records"), file_bytes_(file_bytes), background_(background) {}
+    : files_(std::move(folder), std::string(suffix)), file_bytes_(file_bytes), background_(background) {}
+
+// Of what a look has in memory, the parts of deleted files have no present version.
+std::vector<std::uint32_t> VersionFiles::files() const {
+  std::vector<std::uint32_t> files = files_.numbers();
+  for (const auto& [place, bytes] : beside_) {
+    if (files.empty() || file_of(place) > files.back()) files.push_back(file_of(place));
+  }
+  return files;
+}
 
 void VersionFiles::go_on_at(std::uint64_t place) {
   current_ = file_of(place);
@@ -73,6 +88,12 @@ void VersionFiles::start_writing() {
 void VersionFiles::write_again(std::uint64_t place, std::string_view versions) {
   if (versions.empty()) return;
   const std::uint32_t file = file_of(place);
+  if (is_look_) {
+    std::string found;
+    const bool has = read_at(files_.file(file), offset_of(place), versions.size(), found);
+    if (!has || found != versions) beside_.insert_or_assign(place, versions);
+    return;
+  }
   if (!files_.has(file)) {
     // Those before the last are deleted once nothing is in them; the last may not have been made.
     if (!files_.is_empty() && file < files_.last()) return;
@@ -96,6 +117,7 @@ void VersionFiles::write(std::uint32_t number, std::uint64_t offset, std::string
 
 bool VersionFiles::read(std::uint64_t place, std::size_t size, std::string& into) {
   const std::uint64_t offset = offset_of(place);
+  if (is_look_) return read_beside(place, size, into);
   const std::uint64_t gathered_at = end_ - gathered_.size();
   if (file_of(place) == current_ && offset >= gathered_at && !gathered_.empty()) {
     if (offset + size > end_) return false;
@@ -106,11 +128,35 @@ bool VersionFiles::read(std::uint64_t place, std::size_t size, std::string& into
   return file >= 0 && read_at(file, offset, size, into);
 }
 
-std::uint64_t VersionFiles::size_of(std::uint32_t file) const {
-  std::error_code code;
-  const auto bytes = std::filesystem::file_size(files_.path_of(file), code);
-  return code ? 0 : bytes;
+/// A part of the file, and over it what is in memory.
+bool VersionFiles::read_beside(std::uint64_t place, std::size_t size, std::string& into) {
+  const std::uint32_t file = file_of(place);
+  const std::uint64_t in_file = size_of(file);
+  if (offset_of(place) + size > end_of(file)) return false;
+  const std::uint64_t offset = offset_of(place);
+  const std::size_t there = offset >= in_file ? 0 : std::min<std::uint64_t>(size, in_file - offset);
+  if (!read_at(files_.file(file), offset, there, into)) return false;
+  into.resize(size);
+  auto at = beside_.upper_bound(place);
+  if (at != beside_.begin()) --at;
+  for (; at != beside_.end() && at->first < place + size; ++at) {
+    const auto& [from, bytes] = *at;
+    const std::uint64_t begin = std::max(from, place);
+    const std::uint64_t end = std::min(from + bytes.size(), place + size);
+    if (begin < end) into.replace(begin - place, end - begin, bytes, begin - from, end - begin);
+  }
+  return true;
 }
+
+std::uint64_t VersionFiles::end_of(std::uint32_t file) const {
+  const std::uint64_t end = size_of(file);
+  const auto behind = beside_.lower_bound(std::uint64_t{file + 1} << 32U);
+  if (behind == beside_.begin()) return end;
+  const auto& [place, bytes] = *std::prev(behind);
+  return file_of(place) == file ? std::max(end, offset_of(place) + bytes.size()) : end;
+}
+
+std::uint64_t VersionFiles::size_of(std::uint32_t file) const { return files_.size_of(file); }
 
 void VersionFiles::sync_later() {
   write_gathered();

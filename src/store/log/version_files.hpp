@@ -6,10 +6,14 @@
 #include <unistd.h>
 
 #include <atomic>
+#include <map>
 #include <utility>
 #include <vector>
 
 namespace idem::segments {
+
+/// Of a file in the folder of the versions.
+std::string version_path(const std::string& folder, std::uint32_t file);
 
 /// The versions of records, one behind the other, in files of some 64 MiB. A place is the number of
 /// a file and an offset in it, so places grow. Nothing waits for them to be on the disk: what is
@@ -20,6 +24,11 @@ class VersionFiles {
   VersionFiles(std::string folder, std::uint64_t file_bytes, Background& background);
 
   std::expected<void, std::string> open() { return files_.open(); }
+  /// To read alone, beside the process that writes; changes nothing.
+  std::expected<void, std::string> look() {
+    is_look_ = true;
+    return files_.look();
+  }
   /// Of a start: where the next versions go; behind all that are there.
   void go_on_at(std::uint64_t place);
 
@@ -28,7 +37,7 @@ class VersionFiles {
   /// At next(), for the commit of this number.
   void append(std::string_view versions, std::uint64_t commit);
   /// Of a start: what the log has for this place. Skips a file that was deleted since, and makes
-  /// the one that is to be the last.
+  /// the one that is to be the last. A look keeps in memory what the file has not.
   void write_again(std::uint64_t place, std::string_view versions);
 
   /// False: the file has no such bytes, or is gone.
@@ -39,9 +48,11 @@ class VersionFiles {
   }
   std::uint32_t current() const noexcept { return current_; }
   std::uint64_t file_bytes() const noexcept { return file_bytes_; }
-  std::vector<std::uint32_t> files() const { return files_.numbers(); }
+  std::vector<std::uint32_t> files() const;
   /// Of one before the current one; 0: there is no such file.
   std::uint64_t size_of(std::uint32_t file) const;
+  /// Where the versions in a file end, as a look sees it.
+  std::uint64_t end_of(std::uint32_t file) const;
   void drop(std::uint32_t file) { files_.remove(file); }
 
   /// Begins to bring all that was appended to the disk, in the background.
@@ -50,6 +61,7 @@ class VersionFiles {
   std::uint64_t synced_to() const noexcept { return synced_to_.load(std::memory_order_acquire); }
 
  private:
+  bool read_beside(std::uint64_t place, std::size_t size, std::string& into);
   void write(std::uint32_t file, std::uint64_t offset, std::string_view bytes);
   /// A descriptor of its own.
   class OwnFile {
@@ -79,6 +91,8 @@ class VersionFiles {
   std::uint64_t last_commit_ = 0;
   std::string gathered_;                 ///< The last ones of current_, not in the file yet.
   std::uint64_t started_to_ = 0;         ///< Up to here current_ is being written to the disk.
+  std::map<std::uint64_t, std::string> beside_;  ///< Of a look, by place.
+  bool is_look_ = false;
   std::vector<std::uint32_t> unsynced_;  ///< Files with bytes that may not be on the disk.
 
   Background& background_;

@@ -49,27 +49,44 @@ bool WorkLists::has_list(State state) noexcept {
 
 std::string WorkLists::prefix_of(State state) { return {by_state, static_cast<char>(state)}; }
 
+namespace {
+
+/// The keys of the lists that the record belongs on: by state, to claim, to expire.
+std::vector<std::string> keys_of(const Record& record) {
+  std::vector<std::string> keys;
+  if (!WorkLists::has_list(record.state)) return keys;
+  keys.push_back(WorkLists::prefix_of(record.state).append(bytes_of(record.id)));
+  if (record.state != State::pending) return keys;
+  keys.push_back(key_of(to_claim, record.locked_until, record.id));
+  if (const auto due = transitions::due_at(record)) {
+    keys.push_back(key_of(to_expire, *due, record.id));
+  }
+  return keys;
+}
+
+}  // namespace
+
+bool WorkLists::have(Database& db, const Record& record) {
+  std::string value;
+  return std::ranges::all_of(keys_of(record), [&](const std::string& key) {
+    return db.find(Family::work, key, value).value_or(false);
+  });
+}
+
 void WorkLists::add(const Record& record) {
   show_again(undue_, hidden_from_lifecycle, record.id);
   show_again(unclaimed_, hidden_from_claims, record.id);
-  if (!has_list(record.state)) return;
-  db_.put(Family::work, prefix_of(record.state).append(bytes_of(record.id)), "");
-  if (record.state != State::pending) return;
-  const std::string claim = key_of(to_claim, record.locked_until, record.id);
-  first_claim_ = std::min(first_claim_, claim);
-  db_.put(Family::work, claim, "");
-  if (const auto due = transitions::due_at(record)) {
-    db_.put(Family::work, key_of(to_expire, *due, record.id), "");
+  for (const std::string& key : keys_of(record)) {
+    if (key.front() == to_claim) first_claim_ = std::min(first_claim_, key);
+    db_.put(Family::work, key, "");
   }
 }
 
 void WorkLists::drop(const RecordId& id, State state, const Record* record) {
-  if (!has_list(state)) return;
-  db_.erase(Family::work, prefix_of(state).append(bytes_of(id)));
-  if (state != State::pending || record == nullptr) return;
-  db_.erase(Family::work, key_of(to_claim, record->locked_until, id));
-  if (const auto due = transitions::due_at(*record)) {
-    db_.erase(Family::work, key_of(to_expire, *due, id));
+  if (record != nullptr && record->state == state) {
+    for (const std::string& key : keys_of(*record)) db_.erase(Family::work, key);
+  } else if (has_list(state)) {
+    db_.erase(Family::work, prefix_of(state).append(bytes_of(id)));
   }
 }
 

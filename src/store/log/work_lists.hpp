@@ -19,6 +19,9 @@ class WorkLists {
   /// The keys of the state's list begin so; the record's id follows.
   static std::string prefix_of(State state);
 
+  /// Whether each list that the record belongs on has it.
+  static bool have(Database& db, const Record& record);
+
   /// Of a new version.
   void add(const Record& record);
   /// Of the version before. `record` null: it cannot be read; what names it then stays, and is

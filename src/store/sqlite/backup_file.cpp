@@ -1,18 +1,17 @@
 #include "store/sqlite/backup_file.hpp"
 
+#include "store/restoring.hpp"
 #include "store/sqlite/check_file.hpp"
 #include "store/sqlite/meta.hpp"
 #include "store/sqlite/snapshot.hpp"
 
 #include <idem/crash_point.hpp>
-#include <idem/fingerprint.hpp>
 
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <array>
 #include <cerrno>
 #include <cstring>
 #include <filesystem>
@@ -77,12 +76,6 @@ Leftover::~Leftover() {
   for (const char* const suffix : {"", "-wal", "-shm", "-journal"}) {
     ::unlink((path_ + suffix).c_str());
   }
-}
-
-std::string name_beside(const std::string& path, const char* suffix) {
-  std::array<std::uint8_t, 8> random{};
-  random_bytes(random);
-  return path + suffix + to_hex(random);
 }
 
 std::expected<void, StoreFileError> sync_folder(const std::string& path) {

@@ -17,9 +17,6 @@ std::expected<void, StoreFileError> copy_pages(sqlite3* source, const std::strin
                                                std::optional<StoreTime> copied_at,
                                                const StoreFileProgress& progress);
 
-/// A name beside `path` that no file has.
-std::string name_beside(const std::string& path, const char* suffix);
-
 /// Makes names in the folder of `path` durable.
 std::expected<void, StoreFileError> sync_folder(const std::string& path);
 

@@ -62,18 +62,16 @@ std::expected<void, StoreFileError> check_kind(sqlite3* db, const std::string& p
 }
 
 constexpr int links_max = 40;  // As the kernel.
-constexpr const char* structure_todo =
-    "restore a backup that has no findings (idem store restore), and look at the disk";
 
-void check_structure(sqlite3* db, Findings& findings) {
+void check_structure(sqlite3* db, FileFindings& findings) {
   TolerantRows rows(db, "PRAGMA integrity_check(100)");
   while (rows.step()) {
     const std::string line(rows.bytes(0));
     if (line == "ok") continue;
-    findings.add("structure of the file", line, structure_todo);
+    findings.add("structure of the file", line, file_todo::table);
   }
   if (!rows.failure().empty()) {
-    findings.add("structure of the file", rows.failure(), structure_todo);
+    findings.add("structure of the file", rows.failure(), file_todo::table);
   }
 }
 
@@ -106,15 +104,15 @@ Connection copy_of_meta(sqlite3* db) {
 }
 
 /// Identity, fences and clock.
-void check_meta(sqlite3* db, StoreFileReport& report, Findings& findings) {
+void check_meta(sqlite3* db, StoreFileReport& report, FileFindings& findings) {
   const Connection copy = copy_of_meta(db);
   if (!copy) {
     return findings.add("identity", std::string("it cannot be read: ") + sqlite3_errmsg(db),
-                        structure_todo);
+                        file_todo::table);
   }
   Meta meta(copy.get());
   if (const auto damage = meta.what_is_damaged()) {
-    findings.add("identity", *damage, structure_todo);
+    findings.add("identity", *damage, file_todo::table);
   }
   const auto high_water = meta.fence_high_water();
   if (findings.highest_fence > high_water) {
@@ -157,7 +155,7 @@ std::expected<StoreFileReport, StoreFileError> check_database(sqlite3* db, const
   StoreFileReport report;
   report.bytes = bytes_of(db);
   report.store_id = store_id_in(db);
-  Findings findings(report);
+  FileFindings findings(report);
   check_structure(db, findings);
   check_rows(db, report, findings, progress);
   check_meta(db, report, findings);

@@ -8,9 +8,6 @@ namespace idem::sqlite {
 /// The value of idem_meta that a backup has: when it was taken, in milliseconds since the epoch.
 inline constexpr std::string_view copied_at_name = "copied_at_ms";
 
-/// Most findings that a report lists; all are counted.
-inline constexpr std::size_t findings_max = 1'000;
-
 /// As StoreFileKind::check.
 std::expected<StoreFileReport, StoreFileError> check_file(const std::string& path,
                                                           const StoreFileProgress& progress);

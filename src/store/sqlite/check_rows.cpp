@@ -5,7 +5,6 @@
 #include "core/record/stored_record_codec.hpp"
 #include "core/record/stored_response_codec.hpp"
 #include "core/transitions/transitions.hpp"
-#include "store/sqlite/check_file.hpp"
 #include "store/sqlite/evidence_log.hpp"
 #include "store/sqlite/journal_rows.hpp"
 #include "store/sqlite/running_table.hpp"
@@ -17,20 +16,7 @@
 namespace idem::sqlite {
 namespace {
 
-constexpr const char* record_todo =
-    "its key stays refused (503 record_damaged): find out what became of the operation of this ref "
-    "at your API or provider, and tell its client";
-constexpr const char* key_todo =
-    "no start opens this store: restore a backup that has no findings (idem store restore)";
-constexpr const char* schedule_todo =
-    "nothing is lost, but nobody ends the record by itself: settle it (idem keys show, idem keys "
-    "resolve)";
-constexpr const char* evidence_todo = "idem keys show lists the rest of the record's evidence";
-constexpr const char* table_todo =
-    "restore a backup that has no findings (idem store restore), and look at the disk";
 constexpr std::uint64_t rows_between_progress = 4'096;
-
-std::string ref(const RecordId& id) { return "record " + to_hex(id.bytes); }
 
 std::optional<RecordId> id_in(std::string_view bytes) {
   RecordId id;
@@ -41,7 +27,7 @@ std::optional<RecordId> id_in(std::string_view bytes) {
 
 class Rows {
  public:
-  Rows(sqlite3* db, StoreFileReport& report, Findings& findings, const StoreFileProgress& progress)
+  Rows(sqlite3* db, StoreFileReport& report, FileFindings& findings, const StoreFileProgress& progress)
       : db_(db), report_(report), findings_(findings), progress_(progress) {}
 
   void check() {
@@ -62,8 +48,8 @@ class Rows {
     bool is_found = false;
   };
 
-  void found(const RecordId& id, std::string_view what, const char* todo = record_todo) {
-    findings_.add(ref(id), std::string(what), todo);
+  void found(const RecordId& id, std::string_view what, const char* todo = file_todo::record) {
+    findings_.add(id, what, todo);
   }
 
   void count_rows() {
@@ -80,7 +66,7 @@ class Rows {
   void end(const TolerantRows& rows, const char* table) {
     if (rows.failure().empty()) return;
     findings_.add("table " + std::string(table), "cannot be read to its end: " + rows.failure(),
-                  table_todo);
+                  file_todo::table);
   }
 
   void running() {
@@ -88,7 +74,7 @@ class Rows {
     while (rows.step()) {
       const auto id = RunningTable::id_in(rows.bytes(0));
       if (!id) {
-        findings_.add("a running record", "its id does not match its checksum", key_todo);
+        findings_.add("a running record", "its id does not match its checksum", file_todo::key);
         continue;
       }
       ids_.push_back(*id);
@@ -114,7 +100,7 @@ class Rows {
       const auto id = id_in(rows.bytes(1));
       if (!id) {
         findings_.add("record number " + std::to_string(rows.integer(0)), "it has lost its id",
-                      key_todo);
+                      file_todo::key);
         continue;
       }
       ids_.push_back(*id);
@@ -148,7 +134,7 @@ class Rows {
     const bool waits = record.state == State::pending;
     if (differs(3, transitions::due_at(record)) ||
         differs(4, waits ? std::optional(record.locked_until) : std::nullopt)) {
-      found(id, "the time at which it is due is not the one in the record", schedule_todo);
+      found(id, "the time at which it is due is not the one in the record", file_todo::schedule);
     }
   }
 
@@ -207,8 +193,12 @@ class Rows {
           id && (rows.is_null(10) || rows.integer(10) == checksum_of_line(*id, entry));
       if (is_whole) continue;
       const std::string line = "line " + std::to_string(rows.integer(11)) + " of its evidence";
-      findings_.add(id ? ref(*id) : "a record that has lost its id",
-                    line + " does not match its checksum", evidence_todo);
+      const std::string what = line + " does not match its checksum";
+      if (id) {
+        findings_.add(*id, what, file_todo::evidence);
+      } else {
+        findings_.add("a record that has lost its id", what, file_todo::evidence);
+      }
     }
     end(rows, "idem_evidence");
   }
@@ -241,19 +231,15 @@ class Rows {
   }
 
   void note_line(const std::string& journal, std::int64_t seq, bool is_whole) {
-    const bool is_audit = journal.starts_with("audit");
     findings_.add(
         "journal " + journal + ", line " + std::to_string(seq),
         is_whole ? "it does not follow from the line before" : "it does not match its checksum",
-        is_audit ? "compare with a copy of the audit that you keep elsewhere (idem audit "
-                   "verify)"
-                 : "the order or key that it belongs to is not carried on: look for it "
-                   "with idem jobs, idem approvals and idem store rekey");
+        file_todo::line_of(journal));
   }
 
   sqlite3* db_;
   StoreFileReport& report_;
-  Findings& findings_;
+  FileFindings& findings_;
   const StoreFileProgress& progress_;
   std::uint64_t all_ = 0;
   std::uint64_t done_ = 0;
@@ -263,13 +249,7 @@ class Rows {
 
 }  // namespace
 
-void Findings::add(std::string where, std::string what, std::string todo) {
-  ++report_.found;
-  if (report_.findings.size() >= findings_max) return;
-  report_.findings.push_back({std::move(where), std::move(what), std::move(todo)});
-}
-
-void check_rows(sqlite3* db, StoreFileReport& report, Findings& findings,
+void check_rows(sqlite3* db, StoreFileReport& report, FileFindings& findings,
                 const StoreFileProgress& progress) {
   Rows(db, report, findings, progress).check();
 }

@@ -1,6 +1,7 @@
 #include "store/sqlite/open_database.hpp"
 
 #include "core/record/which_store.hpp"
+#include "core/transitions/transitions.hpp"
 #include "store/sqlite/buffered_log.hpp"
 #include "store/sqlite/check_file.hpp"
 #include "store/sqlite/identity.hpp"
@@ -64,11 +65,6 @@ std::optional<std::string> why_too_full(const std::filesystem::path& folder,
   }
   return std::nullopt;
 }
-
-/// How far the fences of a restored store are ahead of its backup's: more than a store can grant in
-/// half a year, so that none of those that were granted since comes again; and the 2^53 up to which
-/// JSON numbers are exact leave room for thousands of restores.
-constexpr Fence restored_fence_gap = Fence{1} << 40;
 
 /// The file may be anything, so a failure to open it is an error and not an abort.
 class Opener {
@@ -388,7 +384,7 @@ std::expected<OpenedDatabase, StoreError> finish(Connection& connection, const s
     Statement forget(db, "DELETE FROM idem_meta WHERE name = ?1");
     forget.bind_text(1, copied_at_name);
     forget.run();
-    meta.put_fence_high_water(meta.fence_high_water() + restored_fence_gap);
+    meta.put_fence_high_water(meta.fence_high_water() + transitions::restored_fence_gap);
   }
   const auto generation = options.as_recorded && !which->is_new
                               ? static_cast<std::uint64_t>(meta.integer("generation").value_or(0))

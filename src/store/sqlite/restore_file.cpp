@@ -1,6 +1,7 @@
 #include "store/sqlite/restore_file.hpp"
 
 #include "core/record/store_clock.hpp"
+#include "store/restoring.hpp"
 #include "store/sqlite/backup_file.hpp"
 #include "store/sqlite/check_file.hpp"
 #include "store/sqlite/snapshot.hpp"
@@ -12,12 +13,9 @@
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <sys/stat.h>
-#include <time.h>
 #include <unistd.h>
 
-#include <array>
 #include <cerrno>
-#include <cstdio>
 #include <cstring>
 #include <filesystem>
 
@@ -74,15 +72,6 @@ class OwnerLock {
   int file_;
 };
 
-std::string utc_now() {
-  const std::time_t seconds = wall_time().time_since_epoch().count() / 1000;
-  std::tm fields{};
-  ::gmtime_r(&seconds, &fields);
-  std::array<char, 32> text{};
-  (void)std::strftime(text.data(), text.size(), "%Y%m%dT%H%M%SZ", &fields);
-  return text.data();
-}
-
 /// Puts a backup in place of what is at a path.
 class Restoring {
  public:
@@ -102,13 +91,7 @@ class Restoring {
   Done check_backup() {
     auto report = check_file(order_.from, {});
     if (!report) return std::unexpected(std::move(report.error()));
-    if (report->found > 0 && !order_.accept_damage) {
-      return refused(fmt::format(
-          "{}: is damaged: {}: {}. idem store check lists all {} findings; take another backup, or "
-          "give --accept-damage: damaged records then stay refused",
-          order_.from, report->findings.front().where, report->findings.front().what,
-          report->found));
-    }
+    if (auto why = why_not_restored(order_, *report)) return std::unexpected(std::move(*why));
     restored_.from = std::move(*report);
     return {};
   }
@@ -116,29 +99,12 @@ class Restoring {
   Done check_place() {
     if (is_same_file(order_.from, path_)) return refused(path_ + ": is the backup itself");
     if (!exists(path_) || interrupted_restore_at(path_)) return {};
-    if (!order_.keep_old) {
-      return refused(path_ +
-                     ": there is a store already; --replace moves it to another name, which it "
-                     "prints");
-    }
+    if (!order_.keep_old) return std::unexpected(store_is_there(path_));
     lock_.emplace(path_);
     if (!lock_->is_open()) return failure(path_, "cannot be opened");
-    if (!lock_->take()) {
-      return refused(path_ +
-                     ": a process has this store open: stop the gateway, worker or service first");
-    }
-    restored_.old_store = name_for_old();
+    if (!lock_->take()) return std::unexpected(store_is_open(path_));
+    restored_.old_store = name_for_old(path_);
     return {};
-  }
-
-  /// A restore that was killed may have left names of the same second.
-  std::string name_for_old() const {
-    const std::string first = path_ + ".before-restore-" + utc_now();
-    std::string name = first;
-    for (int next = 2; exists(name) || exists(name + "-wal"); ++next) {
-      name = fmt::format("{}-{}", first, next);
-    }
-    return name;
   }
 
   /// The new store, whole and durable, under a name that nobody opens.
@@ -155,23 +121,9 @@ class Restoring {
     const auto census = ask_and_wait(**store, Count{});
     if (census) restored_.unknown = census->by_state[static_cast<std::size_t>(State::unknown)];
     store->reset();
-    if (Done given = give_to_owner(); !given) return given;
+    if (Done given = give_to_owner(next_, path_); !given) return given;
     if (Done synced = sync_folder(next_); !synced) return synced;
     crash_point(CrashPoint::restore_prepared);
-    return {};
-  }
-
-  /// Root restores for the user of the gateway: that of the store before it, or of its folder.
-  Done give_to_owner() const {
-    struct stat owner{};
-    const std::string folder = std::filesystem::path(path_).parent_path().string();
-    if (::geteuid() != 0) return {};
-    if (::stat(path_.c_str(), &owner) != 0 && ::stat(folder.c_str(), &owner) != 0) {
-      return failure(folder, "cannot be read");
-    }
-    if (::chown(next_.c_str(), owner.st_uid, owner.st_gid) != 0) {
-      return failure(next_, "cannot be given to the user of its folder");
-    }
     return {};
   }
 

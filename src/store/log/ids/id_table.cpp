@@ -25,6 +25,8 @@ constexpr std::size_t full_max = 3;
 constexpr std::size_t entries_a_step = 1UL << 15U;
 constexpr std::size_t all = std::numeric_limits<std::size_t>::max();
 
+constexpr std::size_t copied_at_once = 4'096;
+
 constexpr std::string_view page_is_damaged = "the page that says where it is is damaged";
 
 template <class Range, class Value>
@@ -87,8 +89,17 @@ std::expected<void, std::string> IdTable::open(const StoreTag& tag) {
     return std::unexpected(fmt::format("{} cannot be made: {}", folder_, std::strerror(errno)));
   }
   if (auto found = read_manifest(); !found) return found;
+  delete_others(present_);
   newest_ = runs_ = std::make_shared<Runs>(present_);
   thread_ = std::jthread([this](const std::stop_token& stop) { serve(stop); });
+  return {};
+}
+
+std::expected<void, std::string> IdTable::look(const StoreTag& tag) {
+  tag_ = tag;
+  is_look_ = true;
+  if (auto found = read_manifest(); !found) return found;
+  runs_ = std::make_shared<Runs>(present_);
   return {};
 }
 
@@ -112,11 +123,11 @@ std::expected<void, std::string> IdTable::read_manifest() {
     present_.runs.push_back(std::move(*run));
   }
   if (in.is_cut_short()) return std::unexpected(path + " is damaged");
-  delete_others(present_);
+  last_commit_ = present_.saved_to;
   return {};
 }
 
-void IdTable::write_manifest(const Runs& runs) const {
+bool IdTable::write_manifest(const Runs& runs) const {
   constexpr std::size_t head = 2 * sizeof(std::uint64_t) + 2 * sizeof(std::uint32_t);
   std::string bytes(head + runs.runs.size() * sizeof(std::uint32_t), '\0');
   ByteWriter out(bytes.data());
@@ -126,7 +137,7 @@ void IdTable::write_manifest(const Runs& runs) const {
   out.number(static_cast<std::uint32_t>(runs.runs.size()));
   for (const auto& run : runs.runs) out.number(run->number());
   append_checksum(RecordId{tag_}, bytes);
-  write_whole(folder_, folder_ + "/runs", bytes);
+  return write_whole(folder_, folder_ + "/runs", bytes);
 }
 
 /// Files that a crash left, of which no start will know.
@@ -161,7 +172,7 @@ void IdTable::apply(std::span<const IdEntry> entries, std::uint64_t commit) {
   look_for_runs();
   for (const IdEntry& entry : entries) memtable_->put(entry);
   last_commit_ = commit;
-  if (memtable_->size() >= sizes_.memtable_entries) save_later();
+  if (memtable_->size() >= sizes_.memtable_entries && !is_look_) save_later();
 }
 
 void IdTable::save_later() {
@@ -203,6 +214,33 @@ void IdTable::look_for_runs() {
     }
   }
   wake_.notify_one();
+}
+
+std::expected<void, std::string> IdTable::copy_to(const std::string& folder) const {
+  const auto failed = [&](int code) {
+    return std::unexpected(fmt::format("{} cannot be written: {}", folder, std::strerror(code)));
+  };
+  if (::mkdir(folder.c_str(), 0700) != 0) return failed(errno);
+  IdTable to(folder, sizes_);
+  to.tag_ = tag_;
+  std::uint64_t entries = memtable_->size();
+  for (const auto& run : runs_->runs) entries += run->entries();
+  Runs runs{.runs = {}, .saved_to = last_commit_};
+  SortedRunWriter out(to.path_of(1), 1, entries);
+  std::optional<RecordId> after;
+  do {
+    const Slice some = slice(after, copied_at_once);
+    if (some.has_damage) return std::unexpected(folder_ + " has a damaged page");
+    for (const IdEntry& entry : some.entries) out.append(entry);
+    after = some.after;
+  } while (after);
+  if (const int code = out.finish(); code != 0) return failed(code);
+  auto run = SortedRun::open(to.path_of(1), 1, 0);
+  if (!run) return std::unexpected(std::move(run.error()));
+  to.last_number_ = 1;
+  runs.runs.push_back(std::move(*run));
+  if (!to.write_manifest(runs)) return failed(errno);
+  return {};
 }
 
 IdTable::Slice IdTable::slice(const std::optional<RecordId>& after, std::size_t most) const {
@@ -334,7 +372,7 @@ std::shared_ptr<const SortedRun> IdTable::open_run(std::uint32_t number,
 
 void IdTable::install(Runs runs) {
   sync_folder(folder_);
-  write_manifest(runs);
+  if (!write_manifest(runs)) fail_closed(folder_, "writing the list of runs");
   present_ = std::move(runs);
   {
     const std::lock_guard lock(mutex_);

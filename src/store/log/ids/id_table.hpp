@@ -42,6 +42,10 @@ class IdTable {
   /// The error is a sentence.
   std::expected<void, std::string> open(const StoreTag& tag);
 
+  /// To read alone, beside the process that writes; changes nothing. What is applied stays in
+  /// memory.
+  std::expected<void, std::string> look(const StoreTag& tag);
+
   /// All commits up to this one are in files; 0: there are none.
   std::uint64_t saved_to() const noexcept { return runs_->saved_to; }
 
@@ -55,6 +59,10 @@ class IdTable {
   void save_later();
   /// Returns when all that was applied is in files.
   void save();
+
+  /// Makes a folder with all entries of this one in one run, as of the commit that was applied last.
+  /// The error is a sentence.
+  std::expected<void, std::string> copy_to(const std::string& folder) const;
 
   struct Slice {
     std::vector<IdEntry> entries;   ///< In order, none that is gone.
@@ -94,10 +102,11 @@ class IdTable {
   std::shared_ptr<const SortedRun> open_run(std::uint32_t number,
                                             const Merge::Runs& instead_of) const;
   void install(Runs runs);
-  void write_manifest(const Runs& runs) const;
+  [[nodiscard]] bool write_manifest(const Runs& runs) const;
 
   std::string folder_;
   Sizes sizes_;
+  bool is_look_ = false;
   StoreTag tag_{};
 
   std::shared_ptr<Memtable> memtable_;

@@ -1,0 +1,331 @@
+#include "store/log/check_store.hpp"
+
+#include "core/bytes/byte_cursor.hpp"
+#include "core/bytes/checksum.hpp"
+#include "core/record/which_store.hpp"
+#include "core/record/stored_record_codec.hpp"
+#include "core/record/stored_response_codec.hpp"
+#include "core/transitions/transitions.hpp"
+#include "store/file_findings.hpp"
+#include "store/log/compaction.hpp"
+#include "store/log/due_lists.hpp"
+#include "store/log/journal_lines.hpp"
+#include "store/log/keys.hpp"
+#include "store/log/meta.hpp"
+#include "store/log/work_lists.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+#include <numeric>
+
+namespace idem::segments {
+namespace {
+
+constexpr std::size_t bytes_at_once = 1UL << 20U;
+constexpr std::size_t ids_at_once = 4'096;
+constexpr std::uint64_t records_between_progress = 4'096;
+
+class Checking {
+ public:
+  Checking(Look& look, const StoreFileProgress& progress)
+      : db_(*look.db), running_(*look.running), progress_(progress) {}
+
+  StoreFileReport check() {
+    report_.bytes = bytes_below(db_.path());
+    meta();
+    if (const std::string damage = db_.damage_of_index(); !damage.empty()) {
+      // Its values cannot be walked over: the walk would end the process.
+      findings_.add("index", damage, file_todo::table);
+      return std::move(report_);
+    }
+    running();
+    for (const std::uint32_t file : db_.files_of_versions()) versions_in(file);
+    ids();
+    files();
+    due_lists();
+    evidence();
+    journals();
+    if (findings_.highest_fence > fences_) {
+      findings_.add("fences",
+                    fmt::format("a record has fence {}, and the highest that was granted is noted "
+                                "as {}",
+                                findings_.highest_fence, fences_),
+                    "nothing at once: a start goes on above both; look at the disk");
+    }
+    if (progress_) progress_(all_, all_);
+    return std::move(report_);
+  }
+
+ private:
+  void meta() {
+    Meta meta(db_);
+    const auto note = [&](const auto& value) {
+      if (!value) findings_.add("identity", value.error(), file_todo::key);
+      return value.has_value();
+    };
+    const auto identity = meta.identity();
+    if (note(identity) && *identity) report_.store_id = store_id_text((*identity)->store_id);
+    if (identity && !*identity) findings_.add("identity", "it is missing", file_todo::key);
+    note(meta.clock_mark());
+    note(meta.number(meta_open));
+    const auto fences = meta.number(meta_fences);
+    if (note(fences)) fences_ = fences->value_or(0);
+    const auto copied_at = meta.number(meta_copied_at);
+    if (note(copied_at) && *copied_at) report_.copied_at = from_bits(**copied_at);
+    const auto counts = read_counts(db_);
+    if (!note(counts)) return;
+    counts_ = *counts;
+    all_ = std::accumulate(counts_.by_state.begin(), counts_.by_state.end(), std::uint64_t{0});
+  }
+
+  void running() {
+    running_.visit([&](const embedded::RunningCells::Found& found) {
+      const auto record = decode_record(found.id, found.record);
+      if (!record) return findings_.add(found.id, record.error(), file_todo::record);
+      if (record->state != State::in_progress) {
+        findings_.add(found.id, "it is not running, but among the running records",
+                      file_todo::record);
+      }
+      count(*record);
+      request(*record);
+    });
+  }
+
+  void count(const Record& record) {
+    const auto state = static_cast<std::size_t>(record.state);
+    if (state < report_.by_state.size()) ++report_.by_state[state];
+    findings_.highest_fence = std::max(findings_.highest_fence, record.fence().value_or(0));
+  }
+
+  void request(const Record& record) {
+    if (!record.stored_request) return;
+    const auto found = db_.find(Family::requests, bytes_of(record.id), bytes_);
+    if (!found || !*found) {
+      return findings_.add(record.id, "its request is missing", file_todo::record);
+    }
+    if (!without_checksum(record.id, bytes_)) {
+      findings_.add(record.id, "its request's checksum does not match", file_todo::record);
+    }
+  }
+
+  /// In the order in which they are on the disk.
+  void versions_in(std::uint32_t file) {
+    const std::uint64_t end = db_.end_of_file(file);
+    std::string part;
+    std::uint64_t at = 0;
+    for (std::size_t size = bytes_at_once; at < end;) {
+      const std::size_t some = std::min<std::uint64_t>(size, end - at);
+      const std::uint64_t place = std::uint64_t{file} << 32U | at;
+      if (!db_.read_version(place, some, part)) break;
+      std::size_t seen = 0;
+      while (const auto version = version_in(std::string_view(part).substr(seen))) {
+        version_at(place + seen, *version);
+        seen += version->bytes.size();
+      }
+      // One that is larger than the part, or the file is damaged here.
+      if (seen == 0 && some == end - at) break;
+      size = seen == 0 ? size * 2 : bytes_at_once;
+      at += seen;
+    }
+    if (at < end) unread_.emplace(file, at);
+  }
+
+  void version_at(std::uint64_t place, const Version& version) {
+    const auto id = to_id(version.id);
+    const auto present = id ? db_.ids().find(*id) : std::unexpected(std::string_view());
+    if (!present || present->place != place) return;  // An earlier version, or ids() tells.
+    present_version(*present, version);
+  }
+
+  void present_version(const IdEntry& present, const Version& version) {
+    const RecordId& id = present.id;
+    if (++present_ % records_between_progress == 0 && progress_) {
+      progress_(std::min(present_, all_), all_);
+    }
+    present_bytes_[static_cast<std::uint32_t>(present.place >> 32U)] += present.size;
+    const auto record = decode_record(id, version.record);
+    if (!record) return findings_.add(id, record.error(), file_todo::record);
+    count(*record);
+    if (const auto why = why_damaged(present, version, *record); !why.empty()) {
+      return findings_.add(id, why, file_todo::record);
+    }
+    request(*record);
+    if (!WorkLists::have(db_, *record)) {
+      findings_.add(id, "it is missing in a list of open records", file_todo::schedule);
+    }
+    if (transitions::due_at(*record) && DueLists::has(record->state)) ++due_;
+  }
+
+  static std::string_view why_damaged(const IdEntry& present, const Version& version,
+                                      const Record& record) {
+    if (version.bytes.size() != present.size) return "its row is damaged";
+    if (record.state != present.state) return "its state is not that of its row";
+    if (record.state == State::in_progress) return "it is running, but among the settled records";
+    if (record.state != State::completed) return {};
+    if (version.answer.empty()) return "its answer is missing";
+    const auto answer = decode_checked_answer(record.id, version.answer, version.body);
+    return answer ? std::string_view() : answer.error();
+  }
+
+  /// Each id once: that it has a version, and those in parts that could not be read one by one.
+  void ids() {
+    std::uint64_t found = 0;
+    std::uint64_t state_count = 0;
+    std::optional<RecordId> after;
+    bool has_damage = false;
+    do {
+      const auto slice = db_.ids().slice(after, ids_at_once);
+      has_damage = has_damage || slice.has_damage;
+      for (const IdEntry& entry : slice.entries) {
+        ++found;
+        const auto unread = unread_.find(static_cast<std::uint32_t>(entry.place >> 32U));
+        const bool is_seen =
+            unread == unread_.end() || (entry.place & 0xffffffffU) < unread->second;
+        if (!is_seen) alone(entry);
+      }
+      after = slice.after;
+    } while (after);
+    for (const std::uint64_t count : counts_.by_state) state_count += count;
+    if (has_damage) {
+      findings_.add("table of ids", "pages of it are damaged: their keys are refused",
+                    file_todo::table);
+    } else if (present_ != found) {
+      missing();
+    } else if (found != state_count) {
+      findings_.add("counts", fmt::format("{} records are counted, and there are {}", state_count,
+                                          found),
+                    "nothing at once: lists and limits are right; look at the disk");
+    }
+  }
+
+  void alone(const IdEntry& entry) {
+    std::string bytes;
+    const bool is_there = db_.read_version(entry.place, entry.size, bytes);
+    const auto version = is_there ? version_in(bytes) : std::nullopt;
+    if (!version || version->id != bytes_of(entry.id)) {
+      ++present_;
+      return findings_.add(entry.id, is_there ? "its row is damaged" : "its bytes are missing",
+                           file_todo::record);
+    }
+    present_version(entry, *version);
+  }
+
+  /// Places at which no version begins, although their files were read.
+  void missing() {
+    std::optional<RecordId> after;
+    std::string bytes;
+    do {
+      const auto slice = db_.ids().slice(after, ids_at_once);
+      for (const IdEntry& entry : slice.entries) {
+        const bool is_there = db_.read_version(entry.place, entry.size, bytes);
+        const auto version = is_there ? version_in(bytes) : std::nullopt;
+        if (version && version->id == bytes_of(entry.id)) continue;
+        findings_.add(entry.id, is_there ? "its row has another id" : "its bytes are missing",
+                      file_todo::record);
+      }
+      after = slice.after;
+    } while (after);
+  }
+
+  /// A file without present versions is deleted, so what is noted must not be too little. Records
+  /// that cannot be read would not be counted here.
+  void files() {
+    if (report_.found > 0) return;
+    const auto at = db_.iterate(Family::segments);
+    for (at->SeekToFirst(); at->Valid(); at->Next()) {
+      const auto file = static_cast<std::uint32_t>(ordered_at(view(at->key()), 0));
+      const std::uint64_t noted = ordered_at(view(at->value()), 0);
+      if (noted == present_bytes_[file]) continue;
+      findings_.add(fmt::format("file of versions {}", file),
+                    fmt::format("{} bytes are noted as present, and {} are", noted,
+                                present_bytes_[file]),
+                    file_todo::table);
+    }
+    db_.check(*at, "the files of versions");
+  }
+
+  void due_lists() {
+    std::uint64_t listed = 0;
+    bool is_whole = true;
+    const auto at = db_.iterate(Family::due);
+    for (at->SeekToFirst(); at->Valid(); at->Next()) {
+      is_whole = DueLists::each(view(at->key()), view(at->value()),
+                                [&](const DueLists::Entry& entry) {
+                                  const auto present = db_.ids().find(entry.id);
+                                  const auto place = static_cast<std::uint64_t>(entry.place);
+                                  if (present && present->place == place) ++listed;
+                                }) &&
+                 is_whole;
+    }
+    db_.check(*at, "due lists");
+    if (!is_whole) {
+      findings_.add("lists of what is due", "one is damaged", file_todo::table);
+    } else if (report_.found == 0 && listed != due_) {
+      findings_.add("lists of what is due",
+                    fmt::format("{} records have an end, and {} are listed", due_, listed),
+                    file_todo::schedule);
+    }
+  }
+
+  void evidence() {
+    const auto at = db_.iterate(Family::evidence);
+    for (at->SeekToFirst(); at->Valid(); at->Next()) {
+      ++report_.evidence;
+      const auto id = to_id(view(at->key()).substr(0, sizeof(RecordId::bytes)));
+      if (id && parse_evidence_value(*id, view(at->value()))) continue;
+      findings_.add(id.value_or(RecordId{}), "a line of its evidence does not match its checksum",
+                    file_todo::evidence);
+    }
+    db_.check(*at, "evidence");
+  }
+
+  void journals() {
+    std::string journal;
+    JournalEnd last;
+    JournalLines::each(db_, [&](const std::string& name, const JournalLine& line,
+                                std::uint64_t bytes) {
+      ++report_.journal_lines;
+      if (name != journal) last = {};
+      journal = name;
+      const bool follows = line.seq == last.last + 1 && bytes == last.bytes + line.bytes.size();
+      if (line.is_damaged || !follows) {
+        findings_.add(fmt::format("journal {}, line {}", name, line.seq),
+                      line.is_damaged ? "it does not match its checksum"
+                                      : "it does not follow from the line before",
+                      file_todo::line_of(name));
+      }
+      last = {line.seq, bytes};
+    });
+  }
+
+  Database& db_;
+  RunningSection& running_;
+  const StoreFileProgress& progress_;
+  StoreFileReport report_;
+  FileFindings findings_{report_};
+  Counts counts_;
+  Fence fences_ = 0;
+  std::uint64_t all_ = 0;
+  std::uint64_t present_ = 0;
+  std::uint64_t due_ = 0;  ///< Records that a list of what is due has to name.
+  std::map<std::uint32_t, std::uint64_t> present_bytes_;
+  std::map<std::uint32_t, std::uint64_t> unread_;  ///< From where on a file could not be read.
+  std::string bytes_;
+};
+
+}  // namespace
+
+StoreFileReport check(Look& look, const StoreFileProgress& progress) {
+  return Checking(look, progress).check();
+}
+
+std::expected<StoreFileReport, StoreFileError> check_store(const std::string& path,
+                                                           const StoreFileProgress& progress) {
+  auto look = look_at_store(path);
+  if (!look) return std::unexpected(std::move(look.error()));
+  return check(*look, progress);
+}
+
+}  // namespace idem::segments

@@ -1,0 +1,102 @@
+#include "store/log/copy_store.hpp"
+
+#include "store/log/files.hpp"
+
+#include <idem/crash_point.hpp>
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+
+namespace idem::segments {
+namespace {
+
+constexpr std::size_t bytes_at_once = 1UL << 20U;
+
+std::unexpected<StoreFileError> failure(const std::string& path, std::string_view why) {
+  return std::unexpected(
+      StoreFileError{StoreFileError::Kind::failed, fmt::format("{}: {}", path, why)});
+}
+std::unexpected<StoreFileError> cannot_write(const std::string& path) {
+  return failure(path, fmt::format("cannot be written: {}; look for room on its disk",
+                                   std::strerror(errno)));
+}
+
+/// The files of versions, with what its process had not written into them yet.
+class CopyVersions {
+ public:
+  CopyVersions(Database& db, std::string to, const StoreFileProgress& progress)
+      : db_(db), to_(std::move(to)), progress_(progress), files_(db.files_of_versions()) {
+    for (const std::uint32_t file : files_) all_ += pages_of(db_.end_of_file(file));
+  }
+
+  std::expected<void, StoreFileError> copy() {
+    if (::mkdir(to_.c_str(), 0700) != 0) return cannot_write(to_);
+    for (const std::uint32_t file : files_) {
+      const std::string path = version_path(to_, file);
+      const int out = ::open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+      if (out < 0) return cannot_write(path);
+      const auto copied = copy(file, out, path);
+      const bool is_closed = ::close(out) == 0;
+      if (!copied) return copied;
+      if (!is_closed) return cannot_write(path);
+    }
+    return {};
+  }
+
+ private:
+  static std::uint64_t pages_of(std::uint64_t bytes) { return (bytes + 4095) / 4096; }
+
+  std::expected<void, StoreFileError> copy(std::uint32_t file, int out, const std::string& path) {
+    const std::uint64_t end = db_.end_of_file(file);
+    for (std::uint64_t at = 0; at < end;) {
+      const std::size_t some = std::min<std::uint64_t>(bytes_at_once, end - at);
+      if (!db_.read_version(std::uint64_t{file} << 32U | at, some, bytes_)) {
+        return failure(db_.path(), fmt::format("file {} of its versions cannot be read", file));
+      }
+      if (::write(out, bytes_.data(), some) != static_cast<ssize_t>(some)) {
+        return cannot_write(path);
+      }
+      // So that the sync finds little left.
+      (void)::sync_file_range(out, static_cast<off_t>(at), static_cast<off_t>(some),
+                              SYNC_FILE_RANGE_WRITE);
+      at += some;
+      if (progress_) progress_(done_ + pages_of(at), all_);
+      crash_point(CrashPoint::backup_begun);
+    }
+    done_ += pages_of(end);
+    if (::fsync(out) != 0) return cannot_write(path);
+    return {};
+  }
+
+  Database& db_;
+  std::string to_;
+  const StoreFileProgress& progress_;
+  std::vector<std::uint32_t> files_;
+  std::uint64_t all_ = 0;
+  std::uint64_t done_ = 0;
+  std::string bytes_;
+};
+
+}  // namespace
+
+std::expected<void, StoreFileError> copy_store(Look& look, const std::string& to,
+                                               std::optional<StoreTime> copied_at,
+                                               const StoreFileProgress& progress) {
+  if (::mkdir(to.c_str(), 0700) != 0) return cannot_write(to);
+  if (auto done = look.db->copy_log_to(to); !done) return failure(to, done.error());
+  if (auto done = CopyVersions(*look.db, to + "/records", progress).copy(); !done) return done;
+  if (auto done = look.db->ids().copy_to(to + "/ids"); !done) return failure(to, done.error());
+  if (auto done = look.db->copy_index_to(to, copied_at); !done) return failure(to, done.error());
+  for (const char* const folder : {"/records", "/ids", "/commits", "/index", ""}) {
+    sync_folder(to + folder);
+  }
+  return {};
+}
+
+}  // namespace idem::segments

@@ -1,0 +1,104 @@
+#include "store/log/index_options.hpp"
+
+#include <rocksdb/cache.h>
+#include <rocksdb/filter_policy.h>
+#include <rocksdb/table.h>
+#include <rocksdb/write_buffer_manager.h>
+
+#include <array>
+
+namespace idem::segments {
+namespace {
+
+using ::rocksdb::ColumnFamilyDescriptor;
+using ::rocksdb::ColumnFamilyOptions;
+
+constexpr std::array<const char*, family_count> names{
+    "default", "segments", "due", "work", "requests", "evidence", "journals", "usage"};
+
+constexpr std::size_t mebibyte = 1UL << 20U;
+
+::rocksdb::BlockBasedTableOptions blocks(const std::shared_ptr<::rocksdb::Cache>& cache) {
+  ::rocksdb::BlockBasedTableOptions table;
+  table.block_cache = cache;
+  table.cache_index_and_filter_blocks = true;
+  table.cache_index_and_filter_blocks_with_high_priority = true;
+  table.pin_l0_filter_and_index_blocks_in_cache = true;
+  table.index_type = ::rocksdb::BlockBasedTableOptions::kTwoLevelIndexSearch;
+  table.partition_filters = true;
+  table.format_version = 5;
+  table.block_size = 8UL * 1024;
+  return table;
+}
+
+/// Of the family of this number.
+ColumnFamilyOptions family_options(Family family, const LogSizes& sizes,
+                                   const std::shared_ptr<::rocksdb::Cache>& cache) {
+  ColumnFamilyOptions options;
+  ::rocksdb::BlockBasedTableOptions table = blocks(cache);
+  // All families are flushed once one of these is full.
+  options.write_buffer_size = sizes.buffer_bytes;
+  // A commit never waits for the disk twice: full buffers queue before it would.
+  options.max_write_buffer_number = 4;
+  options.arena_block_size = 64UL * 1024;
+  options.compression = ::rocksdb::kLZ4Compression;
+  switch (family) {
+    case Family::requests:
+      table.filter_policy.reset(::rocksdb::NewRibbonFilterPolicy(10));
+      break;
+    case Family::segments:
+    case Family::meta:
+      // The same few keys, again and again.
+      options.inplace_update_support = true;
+      break;
+    case Family::due:
+    case Family::work:
+    case Family::evidence:
+    case Family::journals:
+    case Family::usage:
+      break;
+  }
+  options.table_factory.reset(::rocksdb::NewBlockBasedTableFactory(table));
+  return options;
+}
+
+}  // namespace
+
+::rocksdb::DBOptions index_options(const LogSizes& sizes) {
+  ::rocksdb::DBOptions options;
+  options.create_if_missing = true;
+  options.create_missing_column_families = true;
+  // All families are of one moment, the one at which a start goes on in the log.
+  options.atomic_flush = true;
+  options.allow_concurrent_memtable_write = false;
+  options.max_background_jobs = 2;
+  options.max_open_files = 256;
+  options.bytes_per_sync = mebibyte;
+  options.write_buffer_manager =
+      std::make_shared<::rocksdb::WriteBufferManager>(4 * sizes.buffer_bytes);
+  options.skip_stats_update_on_db_open = true;
+  options.skip_checking_sst_file_sizes_on_db_open = true;
+  options.stats_dump_period_sec = 0;
+  options.stats_persist_period_sec = 0;
+  options.keep_log_file_num = 2;
+  options.max_log_file_size = mebibyte;
+  options.info_log_level = ::rocksdb::InfoLogLevel::WARN_LEVEL;
+  return options;
+}
+
+std::vector<ColumnFamilyDescriptor> index_families(const LogSizes& sizes) {
+  const auto cache = ::rocksdb::NewLRUCache(index_cache_bytes(sizes));
+  std::vector<ColumnFamilyDescriptor> families;
+  for (std::size_t i = 0; i < family_count; ++i) {
+    families.emplace_back(names[i], family_options(static_cast<Family>(i), sizes, cache));
+  }
+  return families;
+}
+
+::rocksdb::WriteOptions without_log() {
+  ::rocksdb::WriteOptions options;
+  options.disableWAL = true;
+  return options;
+}
+
+}  // namespace idem::segments

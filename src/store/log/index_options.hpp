@@ -1,0 +1,25 @@
+#pragma once
+
+#include "store/log/database.hpp"
+
+#include <rocksdb/options.h>
+
+#include <string>
+#include <vector>
+
+/// How the index is kept in RocksDB.
+namespace idem::segments {
+
+::rocksdb::DBOptions index_options(const LogSizes& sizes);
+/// In the order of Family.
+std::vector<::rocksdb::ColumnFamilyDescriptor> index_families(const LogSizes& sizes);
+/// The log of commits is the log.
+::rocksdb::WriteOptions without_log();
+
+/// Of the cache; the filters of the table of ids have the rest.
+inline std::size_t index_cache_bytes(const LogSizes& sizes) noexcept {
+  return sizes.cache_bytes / 8;
+}
+inline std::string index_of(const std::string& path) { return path + "/index"; }
+
+}  // namespace idem::segments

@@ -1,0 +1,157 @@
+#include "store/log/look.hpp"
+
+#include "core/record/store_clock.hpp"
+#include "core/record/stored_record_codec.hpp"
+#include "core/record/which_store.hpp"
+#include "core/transitions/transitions.hpp"
+#include "store/log/compaction.hpp"
+#include "store/log/meta.hpp"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <chrono>
+#include <cstring>
+#include <filesystem>
+#include <thread>
+
+namespace idem::segments {
+namespace {
+
+using Kind = StoreFileError::Kind;
+
+/// What its process renames, deletes or writes at that moment looks like damage, and another look
+/// does not meet it.
+constexpr int looks_max = 10;
+constexpr std::chrono::milliseconds between_looks{50};
+constexpr std::size_t ids_at_once = 4'096;
+
+/// By RocksDB's lock of a database that has one process.
+bool has_process(const std::string& path) {
+  const int file = ::open((path + "/index/LOCK").c_str(), O_RDONLY | O_CLOEXEC);
+  struct flock range{};
+  range.l_type = F_WRLCK;
+  range.l_whence = SEEK_SET;
+  const bool is_held =
+      file >= 0 && ::fcntl(file, F_OFD_GETLK, &range) == 0 && range.l_type != F_UNLCK;
+  if (file >= 0) ::close(file);
+  return is_held;
+}
+
+/// Of the records that are live.
+class Census {
+ public:
+  explicit Census(StoreTime now) : now_(now) {}
+
+  GenerationCensus take(Look& look) {
+    std::string bytes;
+    std::optional<RecordId> after;
+    do {
+      const auto slice = look.db->ids().slice(after, ids_at_once);
+      if (slice.has_damage) add(nullptr);
+      for (const IdEntry& entry : slice.entries) {
+        const bool is_there = look.db->read_version(entry.place, entry.size, bytes);
+        const auto version = is_there ? version_in(bytes) : std::nullopt;
+        add(entry.id, version ? version->record : std::string_view());
+      }
+      after = slice.after;
+    } while (after);
+    look.running->visit(
+        [&](const embedded::RunningCells::Found& found) { add(found.id, found.record); });
+    return std::move(census_);
+  }
+
+ private:
+  void add(const RecordId& id, std::string_view bytes) {
+    const auto record = decode_record(id, bytes);
+    add(record ? &*record : nullptr);
+  }
+  void add(const Record* record) {
+    if (record != nullptr && !transitions::is_live(*record, now_)) return;
+    census_.empty = false;
+    if (record == nullptr) {
+      census_.complete = false;
+    } else {
+      census_.generations.insert(record->generation);
+    }
+  }
+
+  StoreTime now_;
+  GenerationCensus census_;
+};
+
+/// Empty: a start with these settings takes it.
+std::string contradiction(Look& look, std::optional<StoreIdentity>& found,
+                          const IdentitySettings& settings) {
+  auto identity = Meta(*look.db).identity();
+  if (!identity) return "is damaged: " + identity.error();
+  found = std::move(*identity);
+  if (!found) return {};
+  std::optional recorded = found->recorded;
+  const auto census = [&] { return Census(wall_time()).take(look); };
+  const auto settled = settle_identity(recorded, settings, census, {.make = false, .look = true});
+  return settled ? std::string() : settled.error();
+}
+
+}  // namespace
+
+std::optional<StoreFileError> why_no_store(const std::string& path) {
+  struct stat found{};
+  if (::stat(path.c_str(), &found) != 0) {
+    const bool is_missing = errno == ENOENT || errno == ENOTDIR;
+    return StoreFileError{is_missing ? Kind::not_found : Kind::failed,
+                          path + (is_missing ? ": there is no such directory"
+                                             : std::string(": cannot be read: ") +
+                                                   std::strerror(errno))};
+  }
+  if (!S_ISDIR(found.st_mode)) {
+    return StoreFileError{Kind::refused, path + ": is a file, and the store is a directory"};
+  }
+  const std::string format = path + "/commits/format";
+  if (::stat(format.c_str(), &found) == 0) return std::nullopt;
+  if (errno == ENOENT) return StoreFileError{Kind::refused, path + ": is no store of Idem"};
+  return StoreFileError{Kind::failed, format + ": cannot be read: " + std::strerror(errno)};
+}
+
+std::expected<Look, StoreFileError> look_at_store(const std::string& path) {
+  if (auto why = why_no_store(path)) return std::unexpected(std::move(*why));
+  for (int i = 1;; ++i) {
+    const bool had_process = has_process(path);
+    Look look{.running = std::make_unique<RunningSection>(), .db = {}, .taken_at = wall_time()};
+    auto db = Database::look({.path = path}, *look.running);
+    if (db) {
+      look.db = std::move(*db);
+      return look;
+    }
+    if (i == looks_max || (!had_process && !has_process(path))) {
+      return std::unexpected(StoreFileError{Kind::refused, std::move(db.error().detail)});
+    }
+    std::this_thread::sleep_for(between_looks);
+  }
+}
+
+std::expected<StoreFileReport, StoreFileError> identify_store(const std::string& path,
+                                                              const IdentitySettings& settings) {
+  auto look = look_at_store(path);
+  if (!look) return std::unexpected(std::move(look.error()));
+  StoreFileReport report;
+  std::optional<StoreIdentity> identity;
+  report.contradiction = contradiction(*look, identity, settings);
+  if (identity) report.store_id = store_id_text(identity->store_id);
+  report.bytes = bytes_below(path);
+  return report;
+}
+
+std::uint64_t bytes_below(const std::string& path) {
+  std::uint64_t bytes = 0;
+  std::error_code code;
+  for (const auto& file : std::filesystem::recursive_directory_iterator(path, code)) {
+    const auto size = file.is_regular_file(code) ? file.file_size(code) : 0;
+    if (!code) bytes += size;
+  }
+  return bytes;
+}
+
+}  // namespace idem::segments

@@ -1,0 +1,32 @@
+#pragma once
+
+#include "store/log/database.hpp"
+#include "store/store_file.hpp"
+
+#include <expected>
+#include <memory>
+#include <string>
+
+namespace idem::segments {
+
+/// A store as of one of its last commits, to be read.
+struct Look {
+  std::unique_ptr<RunningSection> running;
+  std::unique_ptr<Database> db;
+  StoreTime taken_at{};  ///< All that was durable then is in it.
+};
+
+/// Beside a process that has it open or not; changes nothing.
+std::expected<Look, StoreFileError> look_at_store(const std::string& path);
+
+/// As StoreFileKind::look.
+std::expected<StoreFileReport, StoreFileError> identify_store(const std::string& path,
+                                                              const IdentitySettings& settings);
+
+/// Of all files below `path`.
+std::uint64_t bytes_below(const std::string& path);
+
+/// What is at `path`, if that is no store of this kind.
+std::optional<StoreFileError> why_no_store(const std::string& path);
+
+}  // namespace idem::segments

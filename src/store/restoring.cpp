@@ -1,0 +1,98 @@
+#include "store/restoring.hpp"
+
+#include "core/record/store_clock.hpp"
+
+#include <idem/fingerprint.hpp>
+
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <array>
+#include <cerrno>
+#include <cstring>
+#include <ctime>
+#include <filesystem>
+
+namespace idem {
+namespace {
+
+using Kind = StoreFileError::Kind;
+
+bool exists(const std::string& path) {
+  struct stat found{};
+  return ::lstat(path.c_str(), &found) == 0;
+}
+
+std::string utc_now() {
+  const std::time_t seconds = wall_time().time_since_epoch().count() / 1000;
+  std::tm fields{};
+  ::gmtime_r(&seconds, &fields);
+  std::array<char, 32> text{};
+  (void)std::strftime(text.data(), text.size(), "%Y%m%dT%H%M%SZ", &fields);
+  return text.data();
+}
+
+}  // namespace
+
+std::string name_beside(const std::string& path, const char* suffix) {
+  std::array<std::uint8_t, 8> random{};
+  random_bytes(random);
+  return path + suffix + to_hex(random);
+}
+
+std::string name_for_old(const std::string& path) {
+  const std::string first = path + ".before-restore-" + utc_now();
+  std::string name = first;
+  for (int next = 2; exists(name) || exists(name + "-wal"); ++next) {
+    name = first + "-" + std::to_string(next);
+  }
+  return name;
+}
+
+std::optional<StoreFileError> why_not_restored(const RestoreOrder& order,
+                                               const StoreFileReport& backup) {
+  if (backup.found == 0 || order.accept_damage) return std::nullopt;
+  return StoreFileError{
+      Kind::refused, order.from + ": is damaged: " + backup.findings.front().where + ": " +
+                         backup.findings.front().what + ". idem store check lists all " +
+                         std::to_string(backup.found) +
+                         " findings; take another backup, or give --accept-damage: damaged records "
+                         "then stay refused"};
+}
+
+StoreFileError store_is_there(const std::string& path) {
+  return {Kind::refused,
+          path + ": there is a store already; --replace moves it to another name, which it prints"};
+}
+
+StoreFileError store_is_open(const std::string& path) {
+  return {Kind::refused,
+          path + ": a process has this store open: stop the gateway, worker or service first"};
+}
+
+std::expected<void, StoreFileError> give_to_owner(const std::string& made,
+                                                  const std::string& path) {
+  if (::geteuid() != 0) return {};
+  const auto failure = [](const std::string& at, const char* doing) {
+    return std::unexpected(
+        StoreFileError{Kind::failed, at + ": " + doing + ": " + std::strerror(errno)});
+  };
+  struct stat owner{};
+  const std::string folder = std::filesystem::path(path).parent_path().string();
+  if (::stat(path.c_str(), &owner) != 0 && ::stat(folder.c_str(), &owner) != 0) {
+    return failure(folder, "cannot be read");
+  }
+  const auto give = [&](const std::string& one) {
+    return ::lchown(one.c_str(), owner.st_uid, owner.st_gid) == 0;
+  };
+  constexpr const char* not_given = "cannot be given to the user of its folder";
+  if (!give(made)) return failure(made, not_given);
+  if (!std::filesystem::is_directory(made)) return {};
+  for (const auto& entry : std::filesystem::recursive_directory_iterator(made)) {
+    if (!give(entry.path().string())) return failure(entry.path().string(), not_given);
+  }
+  return {};
+}
+
+}  // namespace idem

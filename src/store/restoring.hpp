@@ -1,0 +1,29 @@
+#pragma once
+
+#include "store/store_file.hpp"
+
+#include <expected>
+#include <optional>
+#include <string>
+
+/// What every kind of embedded store needs to make a backup, and a store of one.
+namespace idem {
+
+/// A name beside `path` that no file has.
+std::string name_beside(const std::string& path, const char* suffix);
+/// Where the store at `path` goes that another one replaces. A restore that was killed may have
+/// left names of the same second.
+std::string name_for_old(const std::string& path);
+
+/// A backup with findings is not restored, unless that was ordered.
+std::optional<StoreFileError> why_not_restored(const RestoreOrder& order,
+                                               const StoreFileReport& backup);
+StoreFileError store_is_there(const std::string& path);
+StoreFileError store_is_open(const std::string& path);
+
+/// Root makes a file or a directory for the user of the gateway: that of what is at `path`, or of
+/// its folder.
+std::expected<void, StoreFileError> give_to_owner(const std::string& made,
+                                                  const std::string& path);
+
+}  // namespace idem
