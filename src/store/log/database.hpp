@@ -80,7 +80,7 @@ class Database {
 
   IdTable& ids() noexcept { return ids_; }
 
-  /// Reads all of RocksDB's files. Empty: they are whole.
+  /// Reads all of the index in RocksDB. Empty: it is whole, and so iterate() reads it to its end.
   std::string damage_of_index();
 
   /// The versions that this transaction writes: appended here, the first at the place next().

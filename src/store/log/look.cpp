@@ -24,8 +24,8 @@ using Kind = StoreFileError::Kind;
 
 /// What its process renames, deletes or writes at that moment looks like damage, and another look
 /// does not meet it.
-constexpr int looks_max = 10;
-constexpr std::chrono::milliseconds between_looks{50};
+constexpr int looks_max = 200;
+constexpr std::chrono::milliseconds between_looks{5};
 constexpr std::size_t ids_at_once = 4'096;
 
 /// By RocksDB's lock of a database that has one process.

@@ -1,3 +1,5 @@
+#include "store/log/backup_store.hpp"
+#include "store/log/check_store.hpp"
 #include "store/log/log_store.hpp"
 #include "store_conformance/harness.hpp"
 
@@ -10,14 +12,19 @@
 
 #include <cstdlib>
 #include <random>
+#include <thread>
 
 /// The log store and kill -9: a process that writes is killed at any moment, again and again on one
 /// store whose files are so small that they begin, end, are indexed and deleted all the time.
 namespace idem::test {
 namespace {
 
-constexpr LogSizes tiny{
-    .segment_bytes = 64UL * 1024, .cache_bytes = 1UL << 20U, .buffer_bytes = 128UL * 1024};
+LogSizes sizes_of(std::uint64_t segment_bytes) {
+  return {.segment_bytes = segment_bytes,
+          .cache_bytes = 1UL << 20U,
+          .buffer_bytes = static_cast<std::size_t>(2 * segment_bytes)};
+}
+constexpr std::uint64_t tiny = 64UL * 1024;
 constexpr int callers = 16;
 /// By the test's clock.
 constexpr Millis a_life = 5s;
@@ -60,7 +67,7 @@ struct Said {
 class LogKill : public testing::Test {
  protected:
   std::unique_ptr<Store> open(const std::string& path) {
-    auto store = open_log(path, test_settings(), {.host = clock.host(), .sizes = tiny});
+    auto store = open_log(path, test_settings(), {.host = clock.host(), .sizes = sizes_of(segment_bytes_)});
     EXPECT_TRUE(store) << store.error().detail;
     return store ? std::move(*store) : nullptr;
   }
@@ -102,7 +109,7 @@ class LogKill : public testing::Test {
     int ends[2];
     EXPECT_EQ(::pipe2(ends, O_CLOEXEC), 0);
     // A program anew: RocksDB's threads do not survive a fork.
-    const std::string order = fmt::format("{} {}", first, path);
+    const std::string order = fmt::format("{} {} {}", segment_bytes_, first, path);
     const pid_t child = ::fork();
     if (child == 0) {
       ::dup2(ends[1], said_on);
@@ -117,6 +124,7 @@ class LogKill : public testing::Test {
     bool is_killed = false;
     while (::read(ends[0], &said, sizeof said) == sizeof said) {
       all.push_back(said);
+      said_so_far_ = all.size();
       if (!is_killed && static_cast<int>(all.size()) >= said_before) {
         ::kill(child, SIGKILL);
         is_killed = true;
@@ -146,6 +154,8 @@ class LogKill : public testing::Test {
   }
 
   TestClock clock;
+  std::uint64_t segment_bytes_ = tiny;
+  std::atomic<std::size_t> said_so_far_{0};
 };
 
 /// What the processes that are killed run.
@@ -153,7 +163,8 @@ TEST_F(LogKill, DISABLED_writer) {
   const char* const order = std::getenv("IDEM_LOG_WRITER");
   if (order == nullptr) GTEST_SKIP() << "it is a part of the next test";
   char* rest = nullptr;
-  const std::uint64_t first = std::strtoull(order, &rest, 10);
+  segment_bytes_ = std::strtoull(order, &rest, 10);
+  const std::uint64_t first = std::strtoull(rest, &rest, 10);
   // Its clock begins where the one of the test stands.
   clock.advance(a_life * static_cast<int>(first / keys_of_a_life));
   write_on(rest + 1, first, said_on);
@@ -185,6 +196,48 @@ TEST_F(LogKill, T16_kill_9_at_any_moment_loses_nothing_that_was_said) {
   EXPECT_FALSE(std::filesystem::exists(path + "/commits/00000001.commits"))
       << "no file was used again";
   fmt::print("kills={} said={}\n", kills, all.size());
+}
+
+// The process changes all of its files while they are read.
+TEST_F(LogKill, a_look_beside_a_process_that_writes_is_whole) {
+  segment_bytes_ = 16 * tiny;  // Else what a look opens is gone again, each time.
+  const TempFolder folder;
+  const std::string path = folder.file("idem.log");
+  struct Copy {
+    std::string path;
+    std::size_t said_before;
+  };
+  std::vector<Copy> copies;
+  std::atomic<bool> has_ended{false};
+  std::atomic<int> checks{0};
+  std::thread looks([&] {
+    while (said_so_far_ == 0) std::this_thread::yield();
+    while (!has_ended) {
+      const auto report = segments::check_store(path, {});
+      if (has_ended) break;  // The kill may have left what a start mends.
+      ASSERT_TRUE(report) << report.error().why;
+      ASSERT_EQ(report->found, 0) << report->findings.front().where << ": "
+                                  << report->findings.front().what;
+      if (++checks % 4 != 0) continue;
+      const Copy copy{folder.file(fmt::format("copy{}", checks.load())), said_so_far_};
+      const auto backup = segments::back_up_store(path, copy.path, {});
+      if (has_ended) break;
+      ASSERT_TRUE(backup) << backup.error().why;
+      ASSERT_EQ(backup->found, 0);
+      copies.push_back(copy);
+    }
+  });
+  const auto said = run_and_kill(path, 1, 60'000);
+  has_ended = true;
+  looks.join();
+  clock.advance(a_life);
+  for (const auto& [copy, before] : copies) {
+    const auto store = open(copy);
+    ASSERT_NE(store, nullptr);
+    judge(*store, {said.begin(), said.begin() + static_cast<std::ptrdiff_t>(before)});
+  }
+  EXPECT_GT(checks, 0);
+  fmt::print("checks={} backups={} said={}\n", checks.load(), copies.size(), said.size());
 }
 
 }  // namespace
