@@ -244,7 +244,8 @@ void Database::begin_file_of_log() {
   later.wait = false;
   later.allow_write_stall = true;
   const Status asked = db_->Flush(later, handles_);
-  if (!asked.ok()) fail_closed(asked, "flush");
+  // While RocksDB lets writes wait, the next file of the log asks again.
+  if (!asked.ok() && !asked.IsTryAgain()) fail_closed(asked, "flush");
 }
 
 std::string Database::what_is_lost() {
@@ -274,7 +275,7 @@ Database::Database(const DatabaseSettings& how, RunningSection& running)
       records_(how.path + "/records", how.sizes.segment_bytes, background_),
       ids_(how.path + "/ids",
            {.memtable_entries = how.sizes.buffer_bytes / entry_bytes,
-            .filter_bytes = how.sizes.cache_bytes - index_cache_bytes(how.sizes)}) {}
+            .cache_bytes = how.sizes.cache_bytes - index_cache_bytes(how.sizes)}) {}
 
 Database::~Database() {
   background_.stop();  // Its jobs are the log's and the files'.

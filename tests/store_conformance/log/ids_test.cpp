@@ -53,8 +53,8 @@ class SortedRuns : public testing::Test {
     for (const auto& [id, entry] : model) writer.append(entry);
     ASSERT_EQ(writer.finish(), 0);
   }
-  std::shared_ptr<const SortedRun> open(std::uint32_t number, std::size_t filter = 1U << 30U) {
-    auto run = SortedRun::open(path(number), number, filter);
+  std::shared_ptr<const SortedRun> open(std::uint32_t number, bool with_filter = true) {
+    auto run = SortedRun::open(path(number), number, with_filter);
     EXPECT_TRUE(run) << run.error();
     return run ? *run : nullptr;
   }
@@ -85,7 +85,7 @@ TEST_F(SortedRuns, each_entry_is_found_and_no_other) {
   for (const std::size_t count : {0U, 1U, 34U, 35U, 36U, 5'000U}) {
     const Model model = random_entries(count);
     write(1, model);
-    for (const std::size_t filter : {std::size_t{0}, std::size_t{1} << 30U}) {
+    for (const bool filter : {false, true}) {
       const auto run = open(1, filter);
       ASSERT_TRUE(run);
       EXPECT_EQ(run->entries(), count);
@@ -97,7 +97,7 @@ TEST_F(SortedRuns, each_entry_is_found_and_no_other) {
         passed += run->may_have(id) ? 1 : 0;
         ASSERT_EQ(run->find(id, found), SortedRun::Found::no);
       }
-      if (filter == 0) {
+      if (!filter) {
         EXPECT_EQ(passed, 2'000);
       } else if (count == 5'000) {
         EXPECT_LT(passed, 100);
@@ -158,7 +158,7 @@ TEST_F(SortedRuns, T01_no_damaged_byte_hides_an_entry) {
     damaged[at] = static_cast<char>(damaged[at] ^ 1 << random_() % 8);
     if (i % 20 == 0) damaged.resize(at);
     put_content(path(1), damaged);
-    const auto run = SortedRun::open(path(1), 1, 1U << 30U);
+    const auto run = SortedRun::open(path(1), 1, true);
     if (!run) {
       ++refused;
       continue;
@@ -183,7 +183,7 @@ TEST_F(SortedRuns, T01_a_page_does_not_stand_for_another_one) {
   constexpr std::size_t page = segments::page_bytes;
   for (std::size_t at = 0; at + 2 * page <= whole.size(); at += page) {
     put_content(path(1), std::string(whole).replace(at, page, whole, at + page, page));
-    const auto run = SortedRun::open(path(1), 1, 1U << 30U);
+    const auto run = SortedRun::open(path(1), 1, true);
     if (!run) continue;
     for (const auto& [id, entry] : model) {
       IdEntry found;
@@ -192,7 +192,7 @@ TEST_F(SortedRuns, T01_a_page_does_not_stand_for_another_one) {
   }
   // Of another file.
   put_content(path(2), whole);
-  EXPECT_FALSE(SortedRun::open(path(2), 2, 0));
+  EXPECT_FALSE(SortedRun::open(path(2), 2, false));
 }
 
 TEST_F(SortedRuns, a_merge_keeps_the_newest_of_each_id) {
@@ -350,7 +350,7 @@ class Ids : public SortedRuns {
     return sum;
   }
 
-  IdTable::Sizes sizes_{.memtable_entries = 100, .filter_bytes = 4'000};
+  IdTable::Sizes sizes_{.memtable_entries = 100, .cache_bytes = 4'000};
   segments::StoreTag tag_{1, 2, 3};
   std::unique_ptr<IdTable> table_;
   Model model_;

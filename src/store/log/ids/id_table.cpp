@@ -75,7 +75,8 @@ class Part {
 IdTable::IdTable(std::string folder, Sizes sizes)
     : folder_(std::move(folder)),
       sizes_(sizes),
-      memtable_(std::make_shared<Memtable>(sizes.memtable_entries)) {}
+      memtable_(std::make_shared<Memtable>(sizes.memtable_entries)),
+      live_(std::numeric_limits<std::uint64_t>::max() / 4) {}
 
 IdTable::~IdTable() = default;
 
@@ -118,12 +119,15 @@ std::expected<void, std::string> IdTable::read_manifest() {
   if (magic != manifest_magic) return std::unexpected(path + " has another format");
   for (std::uint32_t i = 0; i < count; ++i) {
     const auto number = in.number<std::uint32_t>();
-    auto run = SortedRun::open(path_of(number), number, filter_room({}));
+    auto run = SortedRun::open(path_of(number), number, false);
     if (!run) return std::unexpected(std::move(run.error()));
     present_.runs.push_back(std::move(*run));
   }
   if (in.is_cut_short()) return std::unexpected(path + " is damaged");
   last_commit_ = present_.saved_to;
+  while (const auto run = next_without_filter()) {
+    if (auto loaded = load_filter(*run); !loaded) return loaded;
+  }
   return {};
 }
 
@@ -235,7 +239,7 @@ std::expected<void, std::string> IdTable::copy_to(const std::string& folder) con
     after = some.after;
   } while (after);
   if (const int code = out.finish(); code != 0) return failed(code);
-  auto run = SortedRun::open(to.path_of(1), 1, 0);
+  auto run = SortedRun::open(to.path_of(1), 1, false);
   if (!run) return std::unexpected(std::move(run.error()));
   to.last_number_ = 1;
   runs.runs.push_back(std::move(*run));
@@ -267,7 +271,8 @@ IdTable::Slice IdTable::slice(const std::optional<RecordId>& after, std::size_t 
 }
 
 bool IdTable::has_work() const {
-  return !to_write_.empty() || !unused_.empty() || !merges_.empty() || next_merge().has_value();
+  return !to_write_.empty() || !unused_.empty() || !merges_.empty() || next_without_filter() ||
+         next_merge();
 }
 
 void IdTable::serve(const std::stop_token& stop) {
@@ -284,6 +289,14 @@ void IdTable::serve(const std::stop_token& stop) {
     lock.unlock();
     if (full) {
       write(*full);
+    } else if (const auto run = next_without_filter()) {
+      std::erase_if(replaced_, [](const auto& one) { return one.expired(); });
+      const std::uint32_t number = present_.runs[*run]->number();
+      if (load_filter(*run)) {
+        publish();
+      } else {
+        unmergeable_.push_back(number);
+      }
     } else {
       if (const auto plan = next_merge()) begin_merge(*plan);
       if (!merges_.empty()) step_merge();
@@ -300,7 +313,7 @@ void IdTable::write(const Full& full) {
     SortedRunWriter out(path_of(number), number, full.table->size());
     for (const IdEntry& entry : full.table->sorted({}, all)) out.append(entry);
     errno = out.finish();
-    auto run = errno == 0 ? open_run(number, {}) : nullptr;
+    auto run = errno == 0 ? open_run(number) : nullptr;
     if (!run) fail_closed(folder_, "writing a run");
     runs.runs.insert(runs.runs.begin(), std::move(run));
   }
@@ -333,8 +346,7 @@ void IdTable::step_merge() {
   Merge& merge = *merges_.back();
   const auto state = merge.step(entries_a_step);
   if (state == Merge::State::goes_on) return;
-  auto merged =
-      state == Merge::State::done ? open_run(merge.number(), merge.runs()) : nullptr;
+  auto merged = state == Merge::State::done ? open_run(merge.number()) : nullptr;
   const std::unique_ptr<Merge> ended = std::move(merges_.back());
   merges_.pop_back();
   if (merged) return replace(ended->runs(), std::move(merged));
@@ -351,29 +363,62 @@ void IdTable::replace(const Merge::Runs& merged, std::shared_ptr<const SortedRun
   const auto behind = runs.runs.erase(at, at + static_cast<std::ptrdiff_t>(merged.size()));
   if (by->entries() > 0) runs.runs.insert(behind, std::move(by));
   install(std::move(runs));
-  for (const auto& run : merged) ::unlink(path_of(run->number()).c_str());
+  for (const auto& run : merged) {
+    replaced_.push_back(run);
+    ::unlink(path_of(run->number()).c_str());
+  }
 }
 
-/// For a run that stands for these.
-std::size_t IdTable::filter_room(const Merge::Runs& instead_of) const {
-  std::size_t room = sizes_.filter_bytes;
-  for (const auto& run : present_.runs) {
-    if (!contains(instead_of, run)) room -= std::min(room, run->filter_bytes());
+/// Large ones leave some for the runs that are newer and so looked into first.
+bool IdTable::has_room_for_filter(const SortedRun& run) const {
+  std::size_t used = run.memory_bytes() + run.filter_bytes();
+  for (const auto& other : present_.runs) used += other->memory_bytes();
+  for (const auto& other : replaced_) {
+    if (const auto alive = other.lock()) used += alive->memory_bytes();
   }
-  return room;
+  const bool is_small = run.filter_bytes() <= sizes_.cache_bytes / 16;
+  return used <= (is_small ? sizes_.cache_bytes : sizes_.cache_bytes / 4 * 3);
 }
 
 /// Null: what was written cannot be read.
-std::shared_ptr<const SortedRun> IdTable::open_run(std::uint32_t number,
-                                                   const Merge::Runs& instead_of) const {
-  auto run = SortedRun::open(path_of(number), number, filter_room(instead_of));
+std::shared_ptr<const SortedRun> IdTable::open_run(std::uint32_t number) const {
+  auto run = SortedRun::open(path_of(number), number, false);
+  if (!run) return nullptr;
+  if (!has_room_for_filter(**run)) return std::move(*run);
+  run = SortedRun::open(path_of(number), number, true);
   return run ? std::move(*run) : nullptr;
+}
+
+/// A run for whose filter there is room by now, the newest first.
+std::optional<std::size_t> IdTable::next_without_filter() const {
+  for (std::size_t i = 0; i < present_.runs.size(); ++i) {
+    const auto& run = present_.runs[i];
+    const auto has = [&](const auto& merge) { return contains(merge->runs(), run); };
+    const bool waits = !run->has_filter() && std::ranges::none_of(merges_, has) &&
+                       !contains(unmergeable_, run->number());
+    if (waits && has_room_for_filter(*run)) return i;
+  }
+  return std::nullopt;
+}
+
+std::expected<void, std::string> IdTable::load_filter(std::size_t at) {
+  const auto before = present_.runs[at];
+  auto run = SortedRun::open(path_of(before->number()), before->number(), true);
+  if (!run) return std::unexpected(std::move(run.error()));
+  present_.runs[at] = std::move(*run);
+  replaced_.push_back(before);
+  return {};
 }
 
 void IdTable::install(Runs runs) {
   sync_folder(folder_);
   if (!write_manifest(runs)) fail_closed(folder_, "writing the list of runs");
   present_ = std::move(runs);
+  publish();
+}
+
+/// So that its user's thread goes on with them.
+void IdTable::publish() {
   {
     const std::lock_guard lock(mutex_);
     unused_.push_back(std::exchange(newest_, std::make_shared<Runs>(present_)));

@@ -30,7 +30,9 @@ class IdTable {
  public:
   struct Sizes {
     std::size_t memtable_entries = 1UL << 17U;
-    std::size_t filter_bytes = 56UL << 20U;  ///< Runs beyond it are read instead, the largest first.
+    /// For filters and first ids. The filters of runs beyond it stay on the disk, and the runs are
+    /// read instead.
+    std::size_t cache_bytes = 56UL << 20U;
   };
 
   IdTable(std::string folder, Sizes sizes);
@@ -98,10 +100,12 @@ class IdTable {
   void begin_merge(const MergePlan& plan);
   void step_merge();
   void replace(const Merge::Runs& merged, std::shared_ptr<const SortedRun> by);
-  std::size_t filter_room(const Merge::Runs& instead_of) const;
-  std::shared_ptr<const SortedRun> open_run(std::uint32_t number,
-                                            const Merge::Runs& instead_of) const;
+  bool has_room_for_filter(const SortedRun& run) const;
+  std::shared_ptr<const SortedRun> open_run(std::uint32_t number) const;
+  std::optional<std::size_t> next_without_filter() const;
+  std::expected<void, std::string> load_filter(std::size_t run);
   void install(Runs runs);
+  void publish();
   [[nodiscard]] bool write_manifest(const Runs& runs) const;
 
   std::string folder_;
@@ -119,9 +123,11 @@ class IdTable {
   std::uint32_t last_number_ = 0;
   std::vector<std::unique_ptr<Merge>> merges_;  ///< The one that began last is of the newest runs.
   std::vector<std::uint32_t> unmergeable_;
+  /// In memory until their user's thread has gone on with others.
+  std::vector<std::weak_ptr<const SortedRun>> replaced_;
   bool may_merge_ = true;
 
-  std::atomic<std::uint64_t> live_{0};
+  std::atomic<std::uint64_t> live_;  ///< More than there can be: it is not known yet.
   std::atomic<std::uint64_t> installed_{0};
   mutable std::mutex mutex_;
   std::condition_variable_any wake_;

@@ -89,7 +89,7 @@ void SortedRun::add(Block& block, const RecordId& id) noexcept {
 SortedRun::~SortedRun() { ::close(descriptor_); }
 
 std::expected<std::shared_ptr<const SortedRun>, std::string> SortedRun::open(
-    const std::string& path, std::uint32_t number, std::size_t filter_bytes_max) {
+    const std::string& path, std::uint32_t number, bool with_filter) {
   const int descriptor = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
   if (descriptor < 0) {
     return std::unexpected(fmt::format("{} cannot be read: {}", path, std::strerror(errno)));
@@ -97,10 +97,8 @@ std::expected<std::shared_ptr<const SortedRun>, std::string> SortedRun::open(
   // A miss shall bring what was asked for, and not what follows.
   (void)::posix_fadvise(descriptor, 0, 0, POSIX_FADV_RANDOM);
   std::shared_ptr<SortedRun> run(new SortedRun(descriptor, number));
-  const auto has_filter = [&] {
-    return run->blocks_ * block_bytes > filter_bytes_max || run->read_filter();
-  };
-  const bool is_sound = run->read_about() && has_filter() && run->read_firsts();
+  const bool is_sound =
+      run->read_about() && run->read_firsts() && (!with_filter || run->read_filter());
   if (!is_sound) return std::unexpected(path + " is damaged");
   return run;
 }

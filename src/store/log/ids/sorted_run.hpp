@@ -19,17 +19,22 @@ namespace idem::segments {
 /// The file: a page about itself, the filter, the entries, the first ids.
 class SortedRun {
  public:
-  /// Its filter is in memory if it has no more than so many bytes. The error is a sentence.
-  static std::expected<std::shared_ptr<const SortedRun>, std::string> open(
-      const std::string& path, std::uint32_t number, std::size_t filter_bytes_max);
+  /// The error is a sentence.
+  static std::expected<std::shared_ptr<const SortedRun>, std::string> open(const std::string& path,
+                                                                           std::uint32_t number,
+                                                                           bool with_filter);
   ~SortedRun();
   SortedRun(const SortedRun&) = delete;
   SortedRun& operator=(const SortedRun&) = delete;
 
   std::uint32_t number() const noexcept { return number_; }
   std::uint64_t entries() const noexcept { return entries_; }
-  /// Of its filter, if it is in memory.
-  std::size_t filter_bytes() const noexcept { return filter_.size() * sizeof(Block); }
+  bool has_filter() const noexcept { return !filter_.empty(); }
+  std::size_t filter_bytes() const noexcept { return blocks_ * sizeof(Block); }
+  /// Of its filter, if it is there, and of the first ids.
+  std::size_t memory_bytes() const noexcept {
+    return filter_.size() * sizeof(Block) + firsts_.size() * sizeof(std::uint32_t);
+  }
 
   /// So that may_have() finds in the processor's cache what it needs.
   void prefetch(const RecordId& id) const noexcept;
