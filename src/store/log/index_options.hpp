@@ -4,6 +4,7 @@
 
 #include <rocksdb/options.h>
 
+#include <algorithm>
 #include <string>
 #include <vector>
 
@@ -18,7 +19,7 @@ std::vector<::rocksdb::ColumnFamilyDescriptor> index_families(const LogSizes& si
 
 /// Of the cache; the filters of the table of ids have the rest.
 inline std::size_t index_cache_bytes(const LogSizes& sizes) noexcept {
-  return sizes.cache_bytes / 8;
+  return std::min<std::size_t>(sizes.cache_bytes / 8, 8UL << 20U);
 }
 inline std::string index_of(const std::string& path) { return path + "/index"; }
 

@@ -13,8 +13,9 @@ namespace idem {
 /// How much memory and disk the parts of the store use; tests make them small.
 struct LogSizes {
   std::uint64_t segment_bytes = 64UL << 20U;  ///< Of a file of the log; a commit may go beyond it.
-  /// Of filters for ids, ten bits a record, and of the index's blocks.
-  std::size_t cache_bytes = 64UL << 20U;
+  /// At most: of filters for ids, 11 bits a record, and of the index's blocks. Without its filter a
+  /// run of ids is read instead.
+  std::size_t cache_bytes = 256UL << 20U;
   std::size_t buffer_bytes = 8UL << 20U;  ///< Of changes that are not in their files.
 };
 
