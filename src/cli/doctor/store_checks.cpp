@@ -29,7 +29,7 @@ Findings look_at_mode(const std::string& path) {
         fmt::format("the mode of {} is {:04o}: other users can read the secret that names the "
                     "records, and the answers",
                     path, state.st_mode & 07777),
-        "chmod 0600 " + path)};
+        (S_ISDIR(state.st_mode) ? "chmod 0700 " : "chmod 0600 ") + path)};
   }
   if (::access(path.c_str(), R_OK | W_OK) != 0) {
     return {Finding::problem("store file", "this user cannot write " + path,

@@ -2,6 +2,7 @@
 
 #include "core/bytes/byte_cursor.hpp"
 #include "core/bytes/checksum.hpp"
+#include "store/embedded/room_on_disk.hpp"
 #include "store/log/files.hpp"
 #include "store/log/index_options.hpp"
 #include "store/record_rows.hpp"
@@ -25,6 +26,11 @@ using ::rocksdb::Status;
 /// What an entry of the table of ids uses until it is in a file.
 constexpr std::size_t entry_bytes = 64;
 constexpr std::size_t copied_at_once = 1UL << 20U;
+/// The log's file grows by half of this, and RocksDB writes less than the other half.
+constexpr std::uint64_t start_bytes = 8UL << 20U;
+/// The most that a start writes to end one attempt of a killed process: its version, in a frame and
+/// in its file, and lines of lists.
+constexpr std::uint64_t cut_off_attempt_bytes = 8UL << 10U;
 
 std::unexpected<StoreError> refused(std::string detail) {
   return std::unexpected(StoreError{StoreError::Code::refused, std::move(detail)});
@@ -110,6 +116,10 @@ std::expected<std::unique_ptr<Database>, StoreError> Database::open(const Databa
   if (!is_there && ::mkdir(how.path.c_str(), 0700) != 0 && errno != EEXIST) {
     return refused(fmt::format("{}: cannot be created: {}", how.path, std::strerror(errno)));
   }
+  const std::uint64_t largest_file = how.sizes.segment_bytes + start_bytes;
+  if (const auto why = embedded::why_too_full(how.path, start_bytes, largest_file)) {
+    return refused(fmt::format("{}: {}", how.path, *why));
+  }
   std::unique_ptr<Database> made(new Database(how, running));
   const Status opened = made->open_index(index_options(how.sizes), how.sizes);
   if (!opened.ok()) return std::unexpected(failure(how.path, opened));
@@ -120,6 +130,12 @@ std::expected<std::unique_ptr<Database>, StoreError> Database::open(const Databa
   if (!ids) return refused(damaged(how.path, ids.error()));
   if (const auto caught_up = made->catch_up(); !caught_up) {
     return refused(damaged(how.path, caught_up.error()));
+  }
+  std::uint64_t attempts = 0;
+  running.visit([&](const embedded::RunningCells::Found&) { ++attempts; });
+  const std::uint64_t needed = start_bytes + attempts * cut_off_attempt_bytes;
+  if (const auto why = embedded::why_too_full(how.path, needed, largest_file)) {
+    return refused(fmt::format("{}: {}", how.path, *why));
   }
   made->index_ = embedded::PathInUse(index_of(how.path));
   return made;

@@ -2,6 +2,7 @@
 
 #include "core/record/which_store.hpp"
 #include "core/transitions/transitions.hpp"
+#include "store/embedded/room_on_disk.hpp"
 #include "store/sqlite/buffered_log.hpp"
 #include "store/sqlite/check_file.hpp"
 #include "store/sqlite/identity.hpp"
@@ -16,8 +17,6 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
-#include <sys/resource.h>
-#include <sys/statvfs.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -42,29 +41,6 @@ constexpr std::uint64_t start_bytes = 512UL * 1024;
 /// The most that a start writes to end one attempt of a killed process: a page of its row, and one
 /// of each table and index to which the row moves.
 constexpr std::uint64_t cut_off_attempt_bytes = 16UL * 1024;
-
-/// Once the store is open, a full disk ends the process; before, it is only an error. None: there
-/// is room, or it is unknown.
-std::optional<std::string> why_too_full(const std::filesystem::path& folder,
-                                        std::uint64_t needed = start_bytes) {
-  struct statvfs disk{};
-  if (::statvfs(folder.c_str(), &disk) == 0 && disk.f_blocks > 0) {
-    const auto blocks = ::geteuid() == 0 ? disk.f_bfree : disk.f_bavail;
-    const std::uint64_t bytes = std::uint64_t{blocks} * disk.f_frsize;
-    if (bytes < needed) {
-      return fmt::format("the disk is full: {} bytes are left, and a start needs {}", bytes,
-                         needed);
-    }
-  }
-  rlimit file{};
-  if (::getrlimit(RLIMIT_FSIZE, &file) == 0 && file.rlim_cur < needed) {
-    return fmt::format(
-        "the disk is full for this process: it may write files of {} bytes (RLIMIT_FSIZE), and a "
-        "start needs {}",
-        file.rlim_cur, needed);
-  }
-  return std::nullopt;
-}
 
 /// The file may be anything, so a failure to open it is an error and not an abort.
 class Opener {
@@ -144,7 +120,7 @@ Opening<void> Opener::prepare_file() const {
   if (const auto why = why_not_made(); why && !std::filesystem::exists(path_, code)) {
     return refused(path_ + ": " + *why);
   }
-  if (const auto why = why_too_full(folder)) return refused(path_ + ": " + *why);
+  if (const auto why = embedded::why_too_full(folder, start_bytes, start_bytes)) return refused(path_ + ": " + *why);
   const int file = ::open(path_.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
   if (file >= 0) {
     ::close(file);
@@ -338,8 +314,8 @@ std::optional<std::string> why_no_room_to_end_attempts(sqlite3* db, const std::s
   Statement count(db, "SELECT count(*) FROM idem_running");
   (void)count.step();
   const auto running = static_cast<std::uint64_t>(count.integer(0));
-  return why_too_full(std::filesystem::path(path).parent_path(),
-                      start_bytes + running * cut_off_attempt_bytes);
+  const std::uint64_t needed = start_bytes + running * cut_off_attempt_bytes;
+  return embedded::why_too_full(std::filesystem::path(path).parent_path(), needed, needed);
 }
 
 /// Before anything trusts the clock, the fences and the identity.

@@ -76,22 +76,44 @@ class DoctorCommand : public testing::Test {
 };
 
 TEST_F(DoctorCommand, a_gateway_that_serves_is_fine_and_stays_as_it_is) {
-  const Gateway gateway({.upstream = provider_.address(), .store_url = store()});
-  ASSERT_TRUE(gateway.running());
-  const auto answer = send_once(gateway.address(), charge("k"));
-  ASSERT_EQ(answer.status, 201);
-  const auto found =
-      diagnose(config("http://" + provider_.address(),
-                      "listen: " + gateway.address() + "\nadmin: " + gateway.admin() + "\n"));
-  EXPECT_EQ(found.exit_code, 0) << found.output;
-  expect(found, "store", "ok", file("idem.db") + " is store ");
-  expect(found, "store file", "ok", "only its owner");
-  expect(found, "upstream", "ok", "answers");
-  expect(found, "listener", "ok", "a gateway listens on");
-  expect(found, "admin listener", "ok", "a gateway listens on");
-  expect(found, "admin exposure", "ok", "only this machine");
-  EXPECT_TRUE(replays(answer, send_once(gateway.address(), charge("k"))));
-  EXPECT_EQ(provider_.of_key("k").arrivals, 1);
+  for (const std::string scheme : {"sqlite", "log"}) {
+    SCOPED_TRACE(scheme);
+    const std::string url = scheme + ":" + file("idem." + scheme);
+    const Gateway gateway({.upstream = provider_.address(), .store_url = url});
+    ASSERT_TRUE(gateway.running());
+    const auto answer = send_once(gateway.address(), charge(scheme));
+    ASSERT_EQ(answer.status, 201);
+    const auto found = diagnose(
+        config("http://" + provider_.address(),
+               "listen: " + gateway.address() + "\nadmin: " + gateway.admin() + "\n", url));
+    EXPECT_EQ(found.exit_code, 0) << found.output;
+    expect(found, "store", "ok", file("idem." + scheme) + " is store ");
+    expect(found, "store file", "ok", "only its owner");
+    expect(found, "upstream", "ok", "answers");
+    expect(found, "listener", "ok", "a gateway listens on");
+    expect(found, "admin listener", "ok", "a gateway listens on");
+    expect(found, "admin exposure", "ok", "only this machine");
+    EXPECT_TRUE(replays(answer, send_once(gateway.address(), charge(scheme))));
+    EXPECT_EQ(provider_.of_key(scheme).arrivals, 1);
+  }
+}
+
+TEST_F(DoctorCommand, a_log_that_is_not_there_or_has_other_settings_is_named) {
+  const std::string url = "log:" + file("idem.log");
+  const std::string upstream = "http://" + provider_.address();
+  expect(diagnose(config(upstream, "", url)), "store", "warning", "a start makes a new store");
+  EXPECT_FALSE(fs::exists(file("idem.log"))) << "it makes nothing";
+  {
+    const Gateway gateway({.upstream = provider_.address(), .store_url = url});
+    ASSERT_TRUE(gateway.running());
+    ASSERT_EQ(send_once(gateway.address(), charge("k")).status, 201);
+  }
+  expect(diagnose(config(upstream, "store_id: 00000000-0000-4000-8000-000000000000\n", url)), "store",
+         "problem", "and store_id wants", "do what the sentence says");
+  expect(diagnose(config(upstream, "key: {scope: tenant}\n", url)), "store", "problem", "scope",
+         "do what the sentence says");
+  fs::permissions(file("idem.log"), fs::perms(0750));
+  expect(diagnose(config(upstream, "", url)), "store file", "problem", "0750", "chmod 0700");
 }
 
 TEST_F(DoctorCommand, what_is_not_there_is_named) {
