@@ -32,7 +32,11 @@ using namespace std::chrono_literals;
 using Clock = std::chrono::steady_clock;
 
 constexpr std::size_t at_once = 64;
-const std::string answer_body(200, 'x');
+/// IDEM_SCALE_BODY bytes: fewer where the disk is too small for so many records.
+const std::string answer_body = [] {
+  const char* const bytes = std::getenv("IDEM_SCALE_BODY");
+  return std::string(bytes == nullptr ? 200 : std::strtoull(bytes, nullptr, 10), 'x');
+}();
 
 std::atomic<std::int64_t> moved_by{0};
 

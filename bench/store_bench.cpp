@@ -1,4 +1,3 @@
-#include "log_tier.hpp"
 #include "store/circuit_breaker.hpp"
 
 #include <idem/fingerprint.hpp>
@@ -16,10 +15,9 @@
 #include <latch>
 #include <vector>
 
-/// Durable reserve + complete pairs per second: `store_bench [STORE-URL | tier:PATH] [pairs]
-/// [AT-ONCE... | replay]`, the tier a prototype (log_tier.hpp); "breaker+" before the URL puts
-/// a gateway's circuit breaker before it. Each of N chains asks for a reserve,
-/// then completes it, then goes on with a new key.
+/// Durable reserve + complete pairs per second: `store_bench [STORE-URL] [pairs] [AT-ONCE... |
+/// replay]`; "breaker+" before the URL puts a gateway's circuit breaker before it. Each of N chains
+/// asks for a reserve, then completes it, then goes on with a new key.
 
 namespace {
 
@@ -128,7 +126,6 @@ int replays(Store& store, std::uint64_t count) {
 }
 
 std::expected<std::unique_ptr<Store>, std::string> open(const std::string& where) {
-  if (where.starts_with("tier:")) return bench::open_log_tier(where.substr(5));
   const std::string_view watched = "breaker+";
   if (!where.starts_with(watched)) return open_store(where, {});
   auto store = open_store(where.substr(watched.size()), {});
