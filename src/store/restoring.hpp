@@ -23,7 +23,6 @@ StoreFileError store_is_open(const std::string& path);
 
 /// Root makes a file or a directory for the user of the gateway: that of what is at `path`, or of
 /// its folder.
-std::expected<void, StoreFileError> give_to_owner(const std::string& made,
-                                                  const std::string& path);
+std::expected<void, StoreFileError> give_to_owner(const std::string& made, const std::string& path);
 
 }  // namespace idem

@@ -67,13 +67,11 @@ class StoreFiles : public testing::TestWithParam<std::string> {
   std::unique_ptr<Gateway> gateway_;
 };
 
-INSTANTIATE_TEST_SUITE_P(Stores, StoreFiles, testing::Values("sqlite", "log"),
-                         name_of_kind);
+INSTANTIATE_TEST_SUITE_P(Stores, StoreFiles, testing::Values("sqlite", "log"), name_of_kind);
 
 /// What only the file of SQLite's store has.
 class SqliteFiles : public StoreFiles {};
-INSTANTIATE_TEST_SUITE_P(Stores, SqliteFiles, testing::Values("sqlite"),
-                         name_of_kind);
+INSTANTIATE_TEST_SUITE_P(Stores, SqliteFiles, testing::Values("sqlite"), name_of_kind);
 /// What only the directory of the log has.
 class LogFiles : public StoreFiles {
  protected:
@@ -86,8 +84,7 @@ class LogFiles : public StoreFiles {
     std::ofstream(path, std::ios::binary | std::ios::trunc) << bytes;
   }
 };
-INSTANTIATE_TEST_SUITE_P(Stores, LogFiles, testing::Values("log"),
-                         name_of_kind);
+INSTANTIATE_TEST_SUITE_P(Stores, LogFiles, testing::Values("log"), name_of_kind);
 
 // ---- beside a gateway ----
 
@@ -235,9 +232,9 @@ TEST_P(StoreFiles, a_killed_restore_leaves_the_old_store_the_new_one_or_none_tha
   std::vector<std::string> kept;
   using Points = std::vector<std::string>;
   // Two directories change their names in one step.
-  const Points points = is_log() ? Points{"restore_prepared", "restore_named"}
-                                 : Points{"restore_prepared", "restore_old_kept", "restore_blocked",
-                                          "restore_named"};
+  const Points points =
+      is_log() ? Points{"restore_prepared", "restore_named"}
+               : Points{"restore_prepared", "restore_old_kept", "restore_blocked", "restore_named"};
   for (const std::string& point : points) {
     SCOPED_TRACE(point);
     EXPECT_EQ(store({"restore", file("copy.db"), url(), "--replace"}, point).exit_code,

@@ -97,9 +97,8 @@ class Restoring {
       : order_(order), path_(order.path), next_(name_beside(path_, ".restoring-")) {}
 
   std::expected<Restored, StoreFileError> restore() {
-    for (Done (Restoring::* const step)() :
-         {&Restoring::check_backup, &Restoring::check_place, &Restoring::prepare,
-          &Restoring::put_in_place}) {
+    for (Done (Restoring::* const step)() : {&Restoring::check_backup, &Restoring::check_place,
+                                             &Restoring::prepare, &Restoring::put_in_place}) {
       if (Done done = (this->*step)(); !done) return std::unexpected(std::move(done.error()));
     }
     return std::move(restored_);

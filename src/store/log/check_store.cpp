@@ -2,9 +2,9 @@
 
 #include "core/bytes/byte_cursor.hpp"
 #include "core/bytes/checksum.hpp"
-#include "core/record/which_store.hpp"
 #include "core/record/stored_record_codec.hpp"
 #include "core/record/stored_response_codec.hpp"
+#include "core/record/which_store.hpp"
 #include "core/transitions/transitions.hpp"
 #include "store/file_findings.hpp"
 #include "store/log/compaction.hpp"
@@ -194,8 +194,8 @@ class Checking {
     } else if (present_ != found) {
       missing();
     } else if (found != state_count) {
-      findings_.add("counts", fmt::format("{} records are counted, and there are {}", state_count,
-                                          found),
+      findings_.add("counts",
+                    fmt::format("{} records are counted, and there are {}", state_count, found),
                     "nothing at once: lists and limits are right; look at the disk");
     }
   }
@@ -238,10 +238,10 @@ class Checking {
       const auto file = static_cast<std::uint32_t>(ordered_at(view(at->key()), 0));
       const std::uint64_t noted = ordered_at(view(at->value()), 0);
       if (noted == present_bytes_[file]) continue;
-      findings_.add(fmt::format("file of versions {}", file),
-                    fmt::format("{} bytes are noted as present, and {} are", noted,
-                                present_bytes_[file]),
-                    file_todo::table);
+      findings_.add(
+          fmt::format("file of versions {}", file),
+          fmt::format("{} bytes are noted as present, and {} are", noted, present_bytes_[file]),
+          file_todo::table);
     }
     db_.check(*at, "the files of versions");
   }
@@ -284,20 +284,20 @@ class Checking {
   void journals() {
     std::string journal;
     JournalEnd last;
-    JournalLines::each(db_, [&](const std::string& name, const JournalLine& line,
-                                std::uint64_t bytes) {
-      ++report_.journal_lines;
-      if (name != journal) last = {};
-      journal = name;
-      const bool follows = line.seq == last.last + 1 && bytes == last.bytes + line.bytes.size();
-      if (line.is_damaged || !follows) {
-        findings_.add(fmt::format("journal {}, line {}", name, line.seq),
-                      line.is_damaged ? "it does not match its checksum"
-                                      : "it does not follow from the line before",
-                      file_todo::line_of(name));
-      }
-      last = {line.seq, bytes};
-    });
+    JournalLines::each(
+        db_, [&](const std::string& name, const JournalLine& line, std::uint64_t bytes) {
+          ++report_.journal_lines;
+          if (name != journal) last = {};
+          journal = name;
+          const bool follows = line.seq == last.last + 1 && bytes == last.bytes + line.bytes.size();
+          if (line.is_damaged || !follows) {
+            findings_.add(fmt::format("journal {}, line {}", name, line.seq),
+                          line.is_damaged ? "it does not match its checksum"
+                                          : "it does not follow from the line before",
+                          file_todo::line_of(name));
+          }
+          last = {line.seq, bytes};
+        });
   }
 
   Database& db_;

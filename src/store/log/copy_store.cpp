@@ -23,8 +23,8 @@ std::unexpected<StoreFileError> failure(const std::string& path, std::string_vie
       StoreFileError{StoreFileError::Kind::failed, fmt::format("{}: {}", path, why)});
 }
 std::unexpected<StoreFileError> cannot_write(const std::string& path) {
-  return failure(path, fmt::format("cannot be written: {}; look for room on its disk",
-                                   std::strerror(errno)));
+  return failure(
+      path, fmt::format("cannot be written: {}; look for room on its disk", std::strerror(errno)));
 }
 
 /// The files of versions, with what its process had not written into them yet.

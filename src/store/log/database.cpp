@@ -181,9 +181,10 @@ std::string Database::damage_of_index() {
 Status Database::open_index(const ::rocksdb::DBOptions& options, const LogSizes& sizes) {
   ::rocksdb::DB* db = nullptr;
   const Status opened =
-      is_look_ ? ::rocksdb::DB::OpenForReadOnly(options, index_of(path_), index_families(sizes),
-                                                &handles_, &db)
-               : ::rocksdb::DB::Open(options, index_of(path_), index_families(sizes), &handles_, &db);
+      is_look_
+          ? ::rocksdb::DB::OpenForReadOnly(options, index_of(path_), index_families(sizes),
+                                           &handles_, &db)
+          : ::rocksdb::DB::Open(options, index_of(path_), index_families(sizes), &handles_, &db);
   db_.reset(db);
   seen_ =
       std::make_unique<::rocksdb::WriteBatchWithIndex>(::rocksdb::BytewiseComparator(), 0, true);
@@ -252,8 +253,7 @@ void Database::begin_file_of_log() {
   Bytes value;
   const Status status = db_->Get(in_files, handle(Family::meta), slice(last_frame_key), &value);
   const auto indexed = status.ok() ? parse_last_frame(view(value)) : std::nullopt;
-  log_.allow_reuse(
-      std::min({indexed.value_or(0), records_.synced_to(), ids_.saved_to()}));
+  log_.allow_reuse(std::min({indexed.value_or(0), records_.synced_to(), ids_.saved_to()}));
   records_.sync_later();
   ids_.save_later();
   ::rocksdb::FlushOptions later;
@@ -346,7 +346,8 @@ void Database::check(const ::rocksdb::Iterator& at, std::string_view doing) cons
 }
 
 bool Database::has_written() const noexcept {
-  return batch_.Count() > 0 || !id_changes_.empty() || running_->has_changed() || seen_->GetWriteBatch()->Count() > 0;
+  return batch_.Count() > 0 || !id_changes_.empty() || running_->has_changed() ||
+         seen_->GetWriteBatch()->Count() > 0;
 }
 
 void Database::commit() {

@@ -42,8 +42,8 @@ struct DatabaseSettings {
 
 /// The log of commits, the files of versions, the table of ids, and an index of the rest in
 /// RocksDB. A transaction is durable once its frame is in the log; the others get it without a
-/// sync, and a start repeats what they had not on the disk. Used by one thread. A failed write ends the
-/// process, as sqlite's: nobody knows what the next start will find.
+/// sync, and a start repeats what they had not on the disk. Used by one thread. A failed write ends
+/// the process, as sqlite's: nobody knows what the next start will find.
 class Database {
  public:
   using Bytes = ::rocksdb::PinnableSlice;
@@ -52,8 +52,9 @@ class Database {
   /// on.
   static std::expected<std::unique_ptr<Database>, StoreError> open(const DatabaseSettings& how,
                                                                    RunningSection& running);
-  /// To read alone, beside a process that has it open or not: as of one of its last commits. Changes
-  /// nothing. What that process changes meanwhile may look like damage; see look_at_store().
+  /// To read alone, beside a process that has it open or not: as of one of its last commits.
+  /// Changes nothing. What that process changes meanwhile may look like damage; see
+  /// look_at_store().
   static std::expected<std::unique_ptr<Database>, StoreError> look(const DatabaseSettings& how,
                                                                    RunningSection& running);
   ~Database();

@@ -13,8 +13,8 @@ namespace {
 using ::rocksdb::ColumnFamilyDescriptor;
 using ::rocksdb::ColumnFamilyOptions;
 
-constexpr std::array<const char*, family_count> names{
-    "default", "segments", "due", "work", "requests", "evidence", "journals", "usage"};
+constexpr std::array<const char*, family_count> names{"default",  "segments", "due",      "work",
+                                                      "requests", "evidence", "journals", "usage"};
 
 constexpr std::size_t mebibyte = 1UL << 20U;
 

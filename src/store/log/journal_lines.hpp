@@ -14,9 +14,9 @@ class JournalLines final : public Journals {
   explicit JournalLines(Database& db) : db_(db) {}
 
   /// Shows the lines of all journals; `bytes`: of the journal, with this line.
-  static void each(Database& db, const std::function<void(const std::string& journal,
-                                                          const JournalLine&, std::uint64_t bytes)>&
-                                     see);
+  static void each(Database& db,
+                   const std::function<void(const std::string& journal, const JournalLine&,
+                                            std::uint64_t bytes)>& see);
 
   JournalEnd end_of(const std::string& journal) override;
   void append(const std::string& journal, const JournalLine& line, std::uint64_t bytes) override;

@@ -101,10 +101,10 @@ std::optional<StoreFileError> why_no_store(const std::string& path) {
   struct stat found{};
   if (::stat(path.c_str(), &found) != 0) {
     const bool is_missing = errno == ENOENT || errno == ENOTDIR;
-    return StoreFileError{is_missing ? Kind::not_found : Kind::failed,
-                          path + (is_missing ? ": there is no such directory"
-                                             : std::string(": cannot be read: ") +
-                                                   std::strerror(errno))};
+    return StoreFileError{
+        is_missing ? Kind::not_found : Kind::failed,
+        path + (is_missing ? ": there is no such directory"
+                           : std::string(": cannot be read: ") + std::strerror(errno))};
   }
   if (!S_ISDIR(found.st_mode)) {
     return StoreFileError{Kind::refused, path + ": is a file, and the store is a directory"};

@@ -162,8 +162,8 @@ class Slots final : public SlotTable {
     changed_.clear();
     is_counted_ = false;
     write_counts(db_, counts_);
-    db_.ids().note_live(std::accumulate(counts_.by_state.begin(), counts_.by_state.end(),
-                                        std::uint64_t{0}));
+    db_.ids().note_live(
+        std::accumulate(counts_.by_state.begin(), counts_.by_state.end(), std::uint64_t{0}));
     segments_.flush();
     usage_.flush();
   }

@@ -29,7 +29,9 @@ std::string version_path(const std::string& folder, std::uint32_t file) {
 }
 
 VersionFiles::VersionFiles(std::string folder, std::uint64_t file_bytes, Background& background)
-    : files_(std::move(folder), std::string(suffix)), file_bytes_(file_bytes), background_(background) {}
+    : files_(std::move(folder), std::string(suffix)),
+      file_bytes_(file_bytes),
+      background_(background) {}
 
 // Of what a look has in memory, the parts of deleted files have no present version.
 std::vector<std::uint32_t> VersionFiles::files() const {

@@ -27,7 +27,8 @@ std::optional<RecordId> id_in(std::string_view bytes) {
 
 class Rows {
  public:
-  Rows(sqlite3* db, StoreFileReport& report, FileFindings& findings, const StoreFileProgress& progress)
+  Rows(sqlite3* db, StoreFileReport& report, FileFindings& findings,
+       const StoreFileProgress& progress)
       : db_(db), report_(report), findings_(findings), progress_(progress) {}
 
   void check() {

@@ -120,7 +120,8 @@ Opening<void> Opener::prepare_file() const {
   if (const auto why = why_not_made(); why && !std::filesystem::exists(path_, code)) {
     return refused(path_ + ": " + *why);
   }
-  if (const auto why = embedded::why_too_full(folder, start_bytes, start_bytes)) return refused(path_ + ": " + *why);
+  if (const auto why = embedded::why_too_full(folder, start_bytes, start_bytes))
+    return refused(path_ + ": " + *why);
   const int file = ::open(path_.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
   if (file >= 0) {
     ::close(file);

@@ -108,8 +108,8 @@ TEST_F(DoctorCommand, a_log_that_is_not_there_or_has_other_settings_is_named) {
     ASSERT_TRUE(gateway.running());
     ASSERT_EQ(send_once(gateway.address(), charge("k")).status, 201);
   }
-  expect(diagnose(config(upstream, "store_id: 00000000-0000-4000-8000-000000000000\n", url)), "store",
-         "problem", "and store_id wants", "do what the sentence says");
+  expect(diagnose(config(upstream, "store_id: 00000000-0000-4000-8000-000000000000\n", url)),
+         "store", "problem", "and store_id wants", "do what the sentence says");
   expect(diagnose(config(upstream, "key: {scope: tenant}\n", url)), "store", "problem", "scope",
          "do what the sentence says");
   fs::permissions(file("idem.log"), fs::perms(0750));

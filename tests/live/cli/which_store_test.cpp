@@ -167,10 +167,11 @@ TEST_F(WhichStoreAtStart, a_full_disk_at_a_start_is_an_error_with_a_sentence) {
 TEST_F(WhichStoreAtStart, a_log_at_a_size_limit_is_an_error_with_a_sentence) {
   const std::string url = "log:" + (dir_.path() / "full.log").string();
   for (const std::uint64_t bytes : {0UL, 4'096UL, 300'000UL, 60'000'000UL}) {
-    Process process({.program = built_program("idem"),
-                     .arguments = {"gateway", "--listen", "127.0.0.1:0", "--upstream",
-                                   "http://127.0.0.1:9", "--scope", "authorization", "--store", url},
-                     .file_bytes_max = bytes});
+    Process process(
+        {.program = built_program("idem"),
+         .arguments = {"gateway", "--listen", "127.0.0.1:0", "--upstream", "http://127.0.0.1:9",
+                       "--scope", "authorization", "--store", url},
+         .file_bytes_max = bytes});
     EXPECT_EQ(process.exit_code(), 1) << bytes << "\n" << process.output();
     EXPECT_NE(process.output().find("disk is full for this process"), std::string::npos)
         << process.output();
@@ -186,7 +187,8 @@ TEST_F(WhichStoreAtStart, a_full_file_system_at_a_start_is_an_error_with_a_sente
                              "/a/fill; " + built_program("idem").string() +
                              " gateway --listen 127.0.0.1:0 --upstream http://127.0.0.1:9 --scope "
                              "authorization --store " +
-                             scheme + ":" + here + "/a/idem.db 2>&1; echo code=$?' || echo code=none";
+                             scheme + ":" + here +
+                             "/a/idem.db 2>&1; echo code=$?' || echo code=none";
     const auto output = output_of(made + "; true");
     if (output.find("code=") == output.npos || output.ends_with("code=none")) {
       GTEST_SKIP() << "no file system of one's own can be mounted here: " << output;

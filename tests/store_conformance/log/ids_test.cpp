@@ -106,7 +106,7 @@ TEST_F(SortedRuns, each_entry_is_found_and_no_other) {
   }
 }
 
-// Ids that begin alike, as somebody could look for them, fill several pages.
+// Ids that begin alike, as an attacker could choose keys for, fill several pages.
 TEST_F(SortedRuns, ids_that_begin_alike_are_found) {
   Model model = random_entries(300);
   for (const std::size_t alike : {4U, 8U, 15U}) {
@@ -337,8 +337,7 @@ class Ids : public SortedRuns {
   }
   std::size_t files() const {
     const auto is_run = [](const auto& file) { return file.path().extension() == ".ids"; };
-    return static_cast<std::size_t>(
-        std::ranges::count_if(fs::directory_iterator(where()), is_run));
+    return static_cast<std::size_t>(std::ranges::count_if(fs::directory_iterator(where()), is_run));
   }
   std::uintmax_t bytes() const {
     std::uintmax_t sum = 0;

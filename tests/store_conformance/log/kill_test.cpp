@@ -67,7 +67,8 @@ struct Said {
 class LogKill : public testing::Test {
  protected:
   std::unique_ptr<Store> open(const std::string& path) {
-    auto store = open_log(path, test_settings(), {.host = clock.host(), .sizes = sizes_of(segment_bytes_)});
+    auto store =
+        open_log(path, test_settings(), {.host = clock.host(), .sizes = sizes_of(segment_bytes_)});
     EXPECT_TRUE(store) << store.error().detail;
     return store ? std::move(*store) : nullptr;
   }

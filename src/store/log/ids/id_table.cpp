@@ -50,7 +50,9 @@ class Part {
   Part(std::shared_ptr<const SortedRun> run, const RecordId& from)
       : cursor_(std::in_place, std::move(run), from, 1, true) {}
 
-  bool is_at_end() const noexcept { return cursor_ ? cursor_->is_at_end() : at_ == entries_.size(); }
+  bool is_at_end() const noexcept {
+    return cursor_ ? cursor_->is_at_end() : at_ == entries_.size();
+  }
   const IdEntry& entry() const noexcept { return cursor_ ? cursor_->entry() : entries_[at_]; }
   void advance() {
     if (cursor_) {
@@ -326,8 +328,8 @@ std::optional<MergePlan> IdTable::next_merge() const {
   std::vector<RunSize> sizes;
   for (const auto& run : present_.runs) {
     const auto has = [&](const auto& merge) { return contains(merge->runs(), run); };
-    const bool is_free = std::ranges::none_of(merges_, has) &&
-                         !contains(unmergeable_, run->number());
+    const bool is_free =
+        std::ranges::none_of(merges_, has) && !contains(unmergeable_, run->number());
     sizes.push_back({run->entries(), is_free});
   }
   return plan_merge(sizes, sizes_.memtable_entries, live_.load(std::memory_order_relaxed));
@@ -337,9 +339,9 @@ void IdTable::begin_merge(const MergePlan& plan) {
   const auto from = present_.runs.begin() + static_cast<std::ptrdiff_t>(plan.first);
   const bool has_oldest = plan.first + plan.count == present_.runs.size();
   const std::uint32_t number = ++last_number_;
-  merges_.push_back(std::make_unique<Merge>(
-      Merge::Runs(from, from + static_cast<std::ptrdiff_t>(plan.count)), has_oldest,
-      path_of(number), number));
+  merges_.push_back(
+      std::make_unique<Merge>(Merge::Runs(from, from + static_cast<std::ptrdiff_t>(plan.count)),
+                              has_oldest, path_of(number), number));
 }
 
 void IdTable::step_merge() {

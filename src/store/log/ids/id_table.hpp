@@ -56,14 +56,16 @@ class IdTable {
   /// Of the commit of this number, which grows from call to call; no entry counts before.
   void apply(std::span<const IdEntry> entries, std::uint64_t commit);
   /// How many records there are, by which stale entries are recognised.
-  void note_live(std::uint64_t records) noexcept { live_.store(records, std::memory_order_relaxed); }
+  void note_live(std::uint64_t records) noexcept {
+    live_.store(records, std::memory_order_relaxed);
+  }
   /// What was applied will be in files soon; waits if its thread is far behind.
   void save_later();
   /// Returns when all that was applied is in files.
   void save();
 
-  /// Makes a folder with all entries of this one in one run, as of the commit that was applied last.
-  /// The error is a sentence.
+  /// Makes a folder with all entries of this one in one run, as of the commit that was applied
+  /// last. The error is a sentence.
   std::expected<void, std::string> copy_to(const std::string& folder) const;
 
   struct Slice {

@@ -7,8 +7,8 @@
 namespace idem::segments {
 
 /// The newest entries, in memory: an open hash table with a byte of each hash apart, as most looks
-/// are for ids that are not in it, and only a list and the file that they become need an order. An entry that is gone stays, so that
-/// those in older files do not count.
+/// are for ids that are not in it, and only a list and the file that they become need an order. An
+/// entry that is gone stays, so that those in older files do not count.
 class Memtable {
  public:
   /// Room for so many before it grows.

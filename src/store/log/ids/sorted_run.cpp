@@ -161,9 +161,8 @@ void SortedRun::prefetch(const RecordId& id) const noexcept {
 bool SortedRun::may_have(const RecordId& id) const noexcept {
   if (filter_.empty()) return true;
   const Block& block = filter_[block_of(id, blocks_)];
-  return each_bit(id, [&](std::size_t word, std::uint64_t bit) {
-    return (block.words[word] & bit) != 0;
-  });
+  return each_bit(
+      id, [&](std::size_t word, std::uint64_t bit) { return (block.words[word] & bit) != 0; });
 }
 
 // Digests are spread evenly, so the first guess is near. The entry may be at the end of the page
@@ -179,10 +178,9 @@ std::uint64_t SortedRun::page_for(const RecordId& id) const noexcept {
     to = std::min<std::uint64_t>(firsts_.size(), to + step);
   }
   const auto begin = firsts_.begin();
-  const auto found =
-      std::lower_bound(begin + static_cast<std::ptrdiff_t>(from),
-                       begin + static_cast<std::ptrdiff_t>(to), head) -
-      begin;
+  const auto found = std::lower_bound(begin + static_cast<std::ptrdiff_t>(from),
+                                      begin + static_cast<std::ptrdiff_t>(to), head) -
+                     begin;
   return found == 0 ? 0 : static_cast<std::uint64_t>(found - 1);
 }
 

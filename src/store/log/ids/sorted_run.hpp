@@ -11,10 +11,10 @@
 
 namespace idem::segments {
 
-/// Entries in the order of their ids, each id once, in a file that never changes. In memory are four
-/// bytes of the first id of each page, which has 35 entries, and a Bloom filter (ten bits an entry,
-/// in blocks of 64 bytes: Putze et al., 2007) unless memory is short: so a look for an id reads one
-/// page, and mostly none if the run does not have it. Used by several threads.
+/// Entries in the order of their ids, each id once, in a file that never changes. In memory are
+/// four bytes of the first id of each page, which has 35 entries, and a Bloom filter (ten bits an
+/// entry, in blocks of 64 bytes: Putze et al., 2007) unless memory is short: so a look for an id
+/// reads one page, and mostly none if the run does not have it. Used by several threads.
 ///
 /// The file: a page about itself, the filter, the entries, the first ids.
 class SortedRun {
