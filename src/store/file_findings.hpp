@@ -30,6 +30,8 @@ inline constexpr const char* record =
     "at your API or provider, and tell its client";
 inline constexpr const char* key =
     "no start opens this store: restore a backup that has no findings (idem store restore)";
+inline constexpr const char* key_lost =
+    "stop the gateway, and restore a backup that has no findings (idem store restore)";
 inline constexpr const char* schedule =
     "nothing is lost, but nobody ends the record by itself: settle it (idem keys show, idem keys "
     "resolve)";

@@ -2,6 +2,7 @@
 
 #include "cli/commands.hpp"
 #include "cli/commands/tables.hpp"
+#include "cli/process/resources.hpp"
 #include "cli/terminal/progress.hpp"
 #include "core/bytes/rfc3339.hpp"
 #include "json/writer.hpp"
@@ -195,6 +196,7 @@ bool StoreFileVerbs::parsed() const {
 int StoreFileVerbs::run(bool json) const {
   // At the limit of a file's size a write fails, and the signal must not end the process.
   std::signal(SIGXFSZ, SIG_IGN);
+  raise_descriptor_limit();
   if (backup_.parsed()) return back_up(json);
   return check_.parsed() ? check(json) : restore(json);
 }

@@ -71,23 +71,27 @@ class Leftover {
 class OwnerLock {
  public:
   explicit OwnerLock(const std::string& path)
-      : file_(::open((path + "/index/LOCK").c_str(), O_RDWR | O_CLOEXEC)) {}
+      : file_(::open((path + "/index/LOCK").c_str(), O_RDWR | O_CLOEXEC)),
+        is_missing_(file_ < 0 && (errno == ENOENT || errno == ENOTDIR)) {}
   ~OwnerLock() {
     if (file_ >= 0) ::close(file_);
   }
   OwnerLock(const OwnerLock&) = delete;
   OwnerLock& operator=(const OwnerLock&) = delete;
 
-  /// A store without the file is damaged, and no process has it open.
+  /// A store without the file is damaged, and no process has it open. False: one has, or nobody
+  /// knows.
   bool take() const {
+    if (file_ < 0) return is_missing_;
     struct flock range{};
     range.l_type = F_WRLCK;
     range.l_whence = SEEK_SET;
-    return file_ < 0 || ::fcntl(file_, F_OFD_SETLK, &range) == 0;
+    return ::fcntl(file_, F_OFD_SETLK, &range) == 0;
   }
 
  private:
   int file_;
+  bool is_missing_;
 };
 
 /// Puts a backup in place of what is at a path.

@@ -36,6 +36,8 @@ constexpr std::uint32_t magic = 0x314d4449;  // "IDM1"
 /// A frame is written up to the end of its last page: so no page with an earlier frame is ever
 /// written again, and the kernel need not read a page in order to write a part of it.
 constexpr std::size_t alignment = 4096;
+/// Lengths have 32 bits, and so has the offset of a version in its file.
+constexpr std::size_t frame_bytes_max = 3UL << 30U;
 
 /// In front of each frame.
 struct Head {
@@ -254,6 +256,8 @@ void CommitLog::make_room(std::uint64_t bytes) {
 }
 
 void CommitLog::append(std::string_view versions, std::string_view rest) {
+  // A larger one could not be read again.
+  if (versions.size() + rest.size() >= frame_bytes_max) files_.fail_closed("too large a commit");
   if (needs_file_) begin_file();
   Head head{static_cast<std::uint32_t>(versions.size()), static_cast<std::uint32_t>(rest.size()),
             ++number_, 0};

@@ -39,6 +39,7 @@ void Compaction::step(std::size_t bytes, const Move& move) {
   // One that is larger than the part.
   if (seen == 0 && some < size_ - at_) return step(bytes * 2, move);
   at_ += seen;
+  if (at_ == size_) segments_.has_no_more(*file_);
   if (seen == 0 || at_ == size_) give_up();
 }
 

@@ -138,6 +138,7 @@ std::expected<std::unique_ptr<Database>, StoreError> Database::open(const Databa
     return refused(fmt::format("{}: {}", how.path, *why));
   }
   made->index_ = embedded::PathInUse(index_of(how.path));
+  made->ids_.start();
   return made;
 }
 
@@ -153,15 +154,15 @@ std::expected<std::unique_ptr<Database>, StoreError> Database::look(const Databa
   if (!opened.ok()) return std::unexpected(failure(how.path, opened));
   // The log last: it has what the others have not yet.
   const auto log = made->log_.look_at_format();
-  if (!log) return refused(damaged(how.path, log.error()));
+  if (!log) return refused(fmt::format("{}: {}", how.path, log.error()));
   const auto ids = made->ids_.look(made->log_.tag());
-  if (!ids) return refused(damaged(how.path, ids.error()));
+  if (!ids) return refused(fmt::format("{}: {}", how.path, ids.error()));
   using Step = std::expected<void, std::string>;
   auto looked = made->records_.look();
   const auto then = [&](const auto& step) { looked = looked ? step() : looked; };
   then([&]() -> Step { return made->log_.look(); });
   then([&]() -> Step { return made->catch_up(); });
-  if (!looked) return refused(damaged(how.path, looked.error()));
+  if (!looked) return refused(fmt::format("{}: {}", how.path, looked.error()));
   return made;
 }
 
@@ -234,6 +235,8 @@ std::expected<void, std::string> Database::catch_up() {
     write_to_index(changes);
   });
   if (!replayed) return replayed;
+  // Versions are written to their files behind their frame.
+  if (!is_look_ && records_.goes_beyond_its_end()) damage = "its log ends before its versions";
   if (log_.last_number() < std::max(*last, saved_ids)) damage = "its log ends before its index";
   if (!damage.empty()) return std::unexpected(damage);
   return {};
@@ -294,7 +297,15 @@ Database::Database(const DatabaseSettings& how, RunningSection& running)
             .cache_bytes = how.sizes.cache_bytes - index_cache_bytes(how.sizes)}) {}
 
 Database::~Database() {
-  background_.stop();  // Its jobs are the log's and the files'.
+  // Before RocksDB's lock goes: what they write, another process must not meet.
+  background_.stop();
+  ids_.stop();
+  if (!is_look_ && db_ && !index_.what_is_wrong().empty()) {
+    // RocksDB would write to this path what belongs to a directory that was moved away.
+    (void)db_->PauseBackgroundWork();
+    (void)db_.release();
+    return;
+  }
   for (auto* const one : handles_) {
     if (one != nullptr) db_->DestroyColumnFamilyHandle(one);
   }
@@ -322,7 +333,7 @@ std::expected<bool, std::string> Database::get(Family family, std::string_view k
                : db_->Get({}, handle(family), slice(key), &value);
   if (status.ok()) return true;
   if (status.IsNotFound()) return false;
-  if (!status.IsCorruption()) fail_closed(status, "read");
+  if (!status.IsCorruption() && !is_look_) fail_closed(status, "read");
   return std::unexpected(status.ToString());
 }
 
@@ -331,7 +342,7 @@ std::expected<bool, std::string> Database::find(Family family, std::string_view 
   const Status status = seen_->GetFromBatchAndDB(db_.get(), {}, handle(family), slice(key), &value);
   if (status.ok()) return true;
   if (status.IsNotFound()) return false;
-  if (!status.IsCorruption()) fail_closed(status, "read");
+  if (!status.IsCorruption() && !is_look_) fail_closed(status, "read");
   return std::unexpected(status.ToString());
 }
 
@@ -410,6 +421,7 @@ std::expected<void, std::string> Database::copy_log_to(const std::string& path) 
   (void)log.begins_file();
   build_frame(::rocksdb::WriteBatch().Data(), true);
   log.append({}, frame_);
+  background.stop();  // Its jobs are the log's.
   return {};
 }
 

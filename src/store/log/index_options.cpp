@@ -52,6 +52,9 @@ ColumnFamilyOptions family_options(Family family, const LogSizes& sizes,
       options.inplace_update_support = true;
       break;
     case Family::due:
+      // By level, each flush would stay a file of its own: lists come in order.
+      options.compaction_style = ::rocksdb::kCompactionStyleUniversal;
+      break;
     case Family::work:
     case Family::evidence:
     case Family::journals:

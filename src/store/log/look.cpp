@@ -125,8 +125,15 @@ std::expected<Look, StoreFileError> look_at_store(const std::string& path) {
       look.db = std::move(*db);
       return look;
     }
-    if (i == looks_max || (!had_process && !has_process(path))) {
+    if (!had_process && !has_process(path)) {
       return std::unexpected(StoreFileError{Kind::refused, std::move(db.error().detail)});
+    }
+    if (i == looks_max) {
+      return std::unexpected(StoreFileError{
+          Kind::failed,
+          "its process changed what was read, each time: run this again at a quieter "
+          "time. The last time: " +
+              db.error().detail});
     }
     std::this_thread::sleep_for(between_looks);
   }

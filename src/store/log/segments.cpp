@@ -14,9 +14,12 @@ Segments::Segments(Database& db)
     if (present_[segment] == 0) emptied_.insert(segment);
   }
   db_.check(*at, "the files of versions");
-  // Deleted before a power loss brought them back.
+  // Deleted before a power loss brought them back; or what noted them is lost. So what is present
+  // in them is copied before they are deleted.
   for (const std::uint32_t file : db_.files_of_versions()) {
-    if (file < db_.current_file() && !present_.contains(file)) db_.drop_file(file);
+    if (file >= db_.current_file() || present_.contains(file)) continue;
+    present_[file] = db_.size_of_file(file);
+    unknown_.insert(file);
   }
 }
 
@@ -50,8 +53,18 @@ void Segments::flush() {
   changed_.clear();
 }
 
+void Segments::has_no_more(std::uint32_t segment) {
+  present_[segment] = 0;
+  unknown_.erase(segment);
+  changed_.insert(segment);
+  emptied_.insert(segment);
+}
+
 std::optional<std::uint32_t> Segments::sparsest(const std::set<std::uint32_t>& but) {
   dropped_ = 0;
+  for (const std::uint32_t segment : unknown_) {
+    if (!but.contains(segment)) return segment;
+  }
   std::optional<std::uint32_t> best;
   double least = 2.0 / 3.0;
   for (const auto& [segment, present] : present_) {

@@ -15,6 +15,8 @@ class Segments {
 
   void add(std::uint32_t segment, std::uint32_t bytes);
   void drop(std::uint32_t segment, std::uint32_t bytes);
+  /// All that was present in it has been copied.
+  void has_no_more(std::uint32_t segment);
   /// Writes what changed, and deletes files that earlier transactions emptied; before a commit.
   void flush();
 
@@ -33,6 +35,7 @@ class Segments {
   std::map<std::uint32_t, std::uint64_t> present_;
   std::set<std::uint32_t> changed_;
   std::set<std::uint32_t> emptied_;
+  std::set<std::uint32_t> unknown_;  ///< Counted as if all of it were present.
   std::uint64_t dropped_much_;
   std::uint64_t dropped_;  ///< Bytes since the last look for the sparsest.
 };

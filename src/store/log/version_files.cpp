@@ -36,6 +36,7 @@ VersionFiles::VersionFiles(std::string folder, std::uint64_t file_bytes, Backgro
 // Of what a look has in memory, the parts of deleted files have no present version.
 std::vector<std::uint32_t> VersionFiles::files() const {
   std::vector<std::uint32_t> files = files_.numbers();
+  std::erase_if(files, [this](std::uint32_t file) { return is_look_ && file > current_; });
   for (const auto& [place, bytes] : beside_) {
     if (files.empty() || file_of(place) > files.back()) files.push_back(file_of(place));
   }
@@ -151,11 +152,17 @@ bool VersionFiles::read_beside(std::uint64_t place, std::size_t size, std::strin
 }
 
 std::uint64_t VersionFiles::end_of(std::uint32_t file) const {
+  // Of the current one, what its process wrote since the look is not a part of it.
+  if (file >= current_) return file == current_ ? end_ : 0;
   const std::uint64_t end = size_of(file);
   const auto behind = beside_.lower_bound(std::uint64_t{file + 1} << 32U);
   if (behind == beside_.begin()) return end;
   const auto& [place, bytes] = *std::prev(behind);
   return file_of(place) == file ? std::max(end, offset_of(place) + bytes.size()) : end;
+}
+
+bool VersionFiles::goes_beyond_its_end() const {
+  return !files_.is_empty() && (files_.last() > current_ || files_.size_of(current_) > end_);
 }
 
 std::uint64_t VersionFiles::size_of(std::uint32_t file) const { return files_.size_of(file); }

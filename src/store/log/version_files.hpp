@@ -51,6 +51,8 @@ class VersionFiles {
   std::vector<std::uint32_t> files() const;
   /// Of one before the current one; 0: there is no such file.
   std::uint64_t size_of(std::uint32_t file) const;
+  /// A file has more than go_on_at() says, or there is a later one.
+  bool goes_beyond_its_end() const;
   /// Where the versions in a file end, as a look sees it.
   std::uint64_t end_of(std::uint32_t file) const;
   void drop(std::uint32_t file) { files_.remove(file); }

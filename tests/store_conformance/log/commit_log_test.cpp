@@ -248,6 +248,30 @@ TEST_F(LogParts, T01_an_older_log_is_refused) {
       << why_refused();
 }
 
+// All of it is in the log alone, as the process was killed: nothing else knows how far it went.
+TEST_F(LogParts, T01_a_log_that_ends_before_the_versions_is_refused) {
+  const TempFolder copy;
+  {
+    auto store = open();
+    ASSERT_TRUE(store) << store.error().detail;
+    for (int number = 1; number <= 40; ++number) {
+      Reserve verb = a_reserve(number);
+      verb.generation = 1;
+      const auto outcome = ask_and_wait(**store, verb);
+      ASSERT_TRUE(outcome && is<Execute>(*outcome));
+      ASSERT_TRUE(ask_and_wait(
+          **store, a_complete(std::get<Execute>(*outcome), answer(201, std::string(20'000, 'x')))));
+    }
+    fs::copy(path(), copy.file("idem.log"), fs::copy_options::recursive);
+  }
+  fs::remove_all(path());
+  fs::rename(copy.file("idem.log"), path());
+  const std::string log = path("/commits/00000001.commits");
+  fs::resize_file(log, 200'000);
+  EXPECT_NE(why_refused().find("its log ends before its versions"), std::string::npos)
+      << why_refused();
+}
+
 // The log has all that the index had, as long as none of its files was used again.
 TEST_F(LogParts, T01_an_index_that_is_gone_is_made_again_from_a_whole_log) {
   complete(1);

@@ -1,6 +1,9 @@
 #include "store/log/log_store.hpp"
 #include "store_conformance/lost_medium.hpp"
 
+#include <fstream>
+#include <map>
+
 /// The folder below a log that is open: moved, replaced, or robbed of a part.
 namespace idem::test {
 namespace {
@@ -38,6 +41,29 @@ TEST_F(LogFolder, T01_a_folder_that_another_one_replaces_stores_nothing) {
   fs::rename(path(), folder_.file("before"));
   fs::rename(elsewhere(), path());
   expect_nothing_is_stored();
+}
+
+// It ends by and by, beside a process that serves from what a restore put at the path.
+TEST_F(LogFolder, T01_at_its_end_a_store_that_was_moved_away_writes_nothing_to_the_next_one) {
+  const auto contents = [&] {
+    std::map<std::string, std::string> all;
+    for (const auto& entry : fs::recursive_directory_iterator(path())) {
+      if (!entry.is_regular_file()) continue;
+      std::ifstream in(entry.path(), std::ios::binary);
+      all[entry.path()] = {std::istreambuf_iterator<char>(in), {}};
+    }
+    return all;
+  };
+  for (int number = 10; number < 200; ++number) complete(number);
+  fs::copy(path(), elsewhere(), fs::copy_options::recursive);
+  const std::string before = folder_.file("before.log");
+  fs::rename(path(), before);
+  fs::rename(elsewhere(), path());
+  const auto there = contents();
+  store_.reset();
+  EXPECT_EQ(contents(), there);
+  store_ = open_by_url("log:" + before, clock);
+  EXPECT_EQ(outcome_of(199), "replay");
 }
 
 TEST_F(LogFolder, T01_a_log_that_is_moved_stores_nothing_until_it_is_back) {

@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 #include <pthread.h>
 #include <sys/stat.h>
+#include <sys/statvfs.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -25,6 +26,12 @@ constexpr std::size_t full_max = 3;
 constexpr std::size_t entries_a_step = 1UL << 15U;
 constexpr std::size_t all = std::numeric_limits<std::size_t>::max();
 
+/// While its folder is not at its path.
+constexpr std::chrono::milliseconds looks_each{100};
+/// Free disk that a merge leaves for what a commit needs.
+constexpr std::uint64_t left_by_merges = 256UL << 20U;
+/// With its part of a filter and of a page's end.
+constexpr std::uint64_t merged_entry_bytes = 32;
 constexpr std::size_t copied_at_once = 4'096;
 
 constexpr std::string_view page_is_damaged = "the page that says where it is is damaged";
@@ -92,10 +99,20 @@ std::expected<void, std::string> IdTable::open(const StoreTag& tag) {
     return std::unexpected(fmt::format("{} cannot be made: {}", folder_, std::strerror(errno)));
   }
   if (auto found = read_manifest(); !found) return found;
-  delete_others(present_);
   newest_ = runs_ = std::make_shared<Runs>(present_);
-  thread_ = std::jthread([this](const std::stop_token& stop) { serve(stop); });
+  in_use_ = embedded::PathInUse(folder_);
   return {};
+}
+
+void IdTable::start() {
+  delete_others(present_);
+  thread_ = std::jthread([this](const std::stop_token& stop) { serve(stop); });
+}
+
+void IdTable::stop() {
+  if (!thread_.joinable()) return;
+  thread_.request_stop();
+  thread_.join();
 }
 
 std::expected<void, std::string> IdTable::look(const StoreTag& tag) {
@@ -109,7 +126,14 @@ std::expected<void, std::string> IdTable::look(const StoreTag& tag) {
 std::expected<void, std::string> IdTable::read_manifest() {
   const std::string path = folder_ + "/runs";
   std::error_code code;
-  if (!std::filesystem::exists(path, code)) return {};  // The log has all, or is found too short.
+  const auto state = std::filesystem::status(path, code);
+  if (state.type() == std::filesystem::file_type::not_found) {
+    // The log has all then, or is found too short.
+    for (const auto& file : std::filesystem::directory_iterator(folder_, code)) {
+      if (file.path().extension() == suffix) return std::unexpected(path + " is missing");
+    }
+    return {};
+  }
   const auto bytes = whole_file(path);
   const auto sound = bytes ? without_checksum(RecordId{tag_}, *bytes) : std::nullopt;
   if (!sound) return std::unexpected(path + " is damaged, or of another store");
@@ -128,7 +152,8 @@ std::expected<void, std::string> IdTable::read_manifest() {
   if (in.is_cut_short()) return std::unexpected(path + " is damaged");
   last_commit_ = present_.saved_to;
   while (const auto run = next_without_filter()) {
-    if (auto loaded = load_filter(*run); !loaded) return loaded;
+    const std::uint32_t number = present_.runs[*run]->number();
+    if (!load_filter(*run)) without_filter_.push_back(number);  // It is read instead.
   }
   return {};
 }
@@ -183,7 +208,7 @@ void IdTable::apply(std::span<const IdEntry> entries, std::uint64_t commit) {
 
 void IdTable::save_later() {
   if (last_commit_ <= (full_.empty() ? runs_->saved_to : full_.back().to)) return;
-  while (full_.size() >= full_max) {
+  while (full_.size() >= full_max && thread_.joinable()) {
     std::unique_lock lock(mutex_);
     progress_.wait(lock, [this] { return installed_.load() != seen_; });
     lock.unlock();
@@ -282,22 +307,28 @@ void IdTable::serve(const std::stop_token& stop) {
   std::unique_lock lock(mutex_);
   while (wake_.wait(lock, stop, [this] { return has_work(); })) {
     if (stop.stop_requested()) return;
-    const auto unused = std::exchange(unused_, {});
+    // A folder that was moved away is not written to: another store may be at its path.
+    if (!in_use_.what_is_wrong().empty()) {
+      (void)wake_.wait_for(lock, stop, looks_each, [] { return false; });
+      continue;
+    }
+    auto unused = std::exchange(unused_, {});
     std::optional<Full> full;
     if (!to_write_.empty()) {
       full = std::move(to_write_.front());
       to_write_.pop_front();
     }
     lock.unlock();
+    unused.clear();
+    std::erase_if(replaced_, [](const auto& one) { return one.expired(); });
     if (full) {
       write(*full);
     } else if (const auto run = next_without_filter()) {
-      std::erase_if(replaced_, [](const auto& one) { return one.expired(); });
       const std::uint32_t number = present_.runs[*run]->number();
       if (load_filter(*run)) {
         publish();
       } else {
-        unmergeable_.push_back(number);
+        without_filter_.push_back(number);
       }
     } else {
       if (const auto plan = next_merge()) begin_merge(*plan);
@@ -338,6 +369,15 @@ std::optional<MergePlan> IdTable::next_merge() const {
 void IdTable::begin_merge(const MergePlan& plan) {
   const auto from = present_.runs.begin() + static_cast<std::ptrdiff_t>(plan.first);
   const bool has_oldest = plan.first + plan.count == present_.runs.size();
+  std::uint64_t bytes = left_by_merges;
+  for (std::size_t i = 0; i < plan.count; ++i) {
+    bytes += present_.runs[plan.first + i]->entries() * merged_entry_bytes;
+  }
+  struct statvfs disk{};
+  if (::statvfs(folder_.c_str(), &disk) != 0 || disk.f_bavail * disk.f_frsize < bytes) {
+    may_merge_ = false;  // Until once more is written.
+    return;
+  }
   const std::uint32_t number = ++last_number_;
   merges_.push_back(
       std::make_unique<Merge>(Merge::Runs(from, from + static_cast<std::ptrdiff_t>(plan.count)),
@@ -397,7 +437,7 @@ std::optional<std::size_t> IdTable::next_without_filter() const {
     const auto& run = present_.runs[i];
     const auto has = [&](const auto& merge) { return contains(merge->runs(), run); };
     const bool waits = !run->has_filter() && std::ranges::none_of(merges_, has) &&
-                       !contains(unmergeable_, run->number());
+                       !contains(without_filter_, run->number());
     if (waits && has_room_for_filter(*run)) return i;
   }
   return std::nullopt;

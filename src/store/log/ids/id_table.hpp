@@ -1,5 +1,6 @@
 #pragma once
 
+#include "store/embedded/path_in_use.hpp"
 #include "store/log/files.hpp"
 #include "store/log/ids/memtable.hpp"
 #include "store/log/ids/merge.hpp"
@@ -41,8 +42,14 @@ class IdTable {
   IdTable& operator=(const IdTable&) = delete;
 
   /// Makes the folder if it is not there, and refuses the files of another store. Must come first.
-  /// The error is a sentence.
+  /// Deletes nothing. The error is a sentence.
   std::expected<void, std::string> open(const StoreTag& tag);
+
+  /// Ends its thread; what is in memory alone stays in the log.
+  void stop();
+  /// Once a start has found all parts to be sound: deletes files that a crash left, and begins to
+  /// write.
+  void start();
 
   /// To read alone, beside the process that writes; changes nothing. What is applied stays in
   /// memory.
@@ -111,6 +118,7 @@ class IdTable {
   [[nodiscard]] bool write_manifest(const Runs& runs) const;
 
   std::string folder_;
+  embedded::PathInUse in_use_;
   Sizes sizes_;
   bool is_look_ = false;
   StoreTag tag_{};
@@ -125,6 +133,7 @@ class IdTable {
   std::uint32_t last_number_ = 0;
   std::vector<std::unique_ptr<Merge>> merges_;  ///< The one that began last is of the newest runs.
   std::vector<std::uint32_t> unmergeable_;
+  std::vector<std::uint32_t> without_filter_;  ///< Their filters are damaged.
   /// In memory until their user's thread has gone on with others.
   std::vector<std::weak_ptr<const SortedRun>> replaced_;
   bool may_merge_ = true;

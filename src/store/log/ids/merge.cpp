@@ -73,7 +73,7 @@ Merge::State Merge::step(std::size_t entries) {
     if (!entry.is_gone() || !drops_gone_) out_.append(entry);
     pass(from_, entry.id);
   }
-  return State::goes_on;
+  return out_.has_failed() ? State::failed : State::goes_on;
 }
 
 }  // namespace idem::segments

@@ -15,21 +15,21 @@ constexpr std::size_t pages_at_once = 256;
 /// The kernel begins to write to the disk for each so many bytes, so that the sync finds few left.
 constexpr std::uint64_t start_bytes = 2UL << 20U;
 
-std::uint64_t checksum_of_page(const char* page, std::uint32_t file, std::uint64_t index) noexcept {
+std::uint64_t checksum_of_page(const char* page, std::uint64_t tag, std::uint64_t index) noexcept {
   RecordId beside;
   ByteWriter out(reinterpret_cast<char*>(beside.bytes.data()));
-  out.number(file);
+  out.number(tag);
   out.number(index);
   return checksum_of(beside, {page, page_payload});
 }
 
 }  // namespace
 
-void seal_page(char* page, std::uint32_t file, std::uint64_t index) noexcept {
-  ByteWriter(page + page_payload).number(checksum_of_page(page, file, index));
+void seal_page(char* page, std::uint64_t tag, std::uint64_t index) noexcept {
+  ByteWriter(page + page_payload).number(checksum_of_page(page, tag, index));
 }
 
-bool read_pages(int descriptor, std::uint32_t file, std::uint64_t index, std::size_t count,
+bool read_pages(int descriptor, std::uint64_t tag, std::uint64_t index, std::size_t count,
                 char* into) noexcept {
   const std::size_t size = count * page_bytes;
   std::size_t got = 0;
@@ -43,13 +43,13 @@ bool read_pages(int descriptor, std::uint32_t file, std::uint64_t index, std::si
   for (std::size_t i = 0; i < count; ++i) {
     const char* page = into + i * page_bytes;
     ByteReader stored({page + page_payload, checksum_bytes});
-    if (stored.number<std::uint64_t>() != checksum_of_page(page, file, index + i)) return false;
+    if (stored.number<std::uint64_t>() != checksum_of_page(page, tag, index + i)) return false;
   }
   return true;
 }
 
-PageWriter::PageWriter(int descriptor, std::uint32_t file, std::uint64_t index)
-    : descriptor_(descriptor), file_(file), first_(index), started_to_(index * page_bytes) {
+PageWriter::PageWriter(int descriptor, std::uint64_t tag, std::uint64_t index)
+    : descriptor_(descriptor), tag_(tag), first_(index), started_to_(index * page_bytes) {
   pages_.reserve(pages_at_once * page_bytes);
 }
 
@@ -63,7 +63,7 @@ char* PageWriter::next_page() {
 void PageWriter::flush() {
   const std::uint64_t first = first_ + count_ - pages_.size() / page_bytes;
   for (std::size_t i = 0; i * page_bytes < pages_.size(); ++i) {
-    seal_page(pages_.data() + i * page_bytes, file_, first + i);
+    seal_page(pages_.data() + i * page_bytes, tag_, first + i);
   }
   std::size_t done = 0;
   while (done < pages_.size() && error_ == 0) {

@@ -2,6 +2,8 @@
 
 #include "core/bytes/byte_cursor.hpp"
 
+#include <idem/fingerprint.hpp>
+
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <unistd.h>
@@ -27,6 +29,13 @@ constexpr std::size_t many_pages = 256;
 
 constexpr std::uint64_t pages_for(std::uint64_t things, std::uint64_t in_page) {
   return (things + in_page - 1) / in_page;
+}
+
+std::uint64_t random_tag() {
+  std::array<std::uint8_t, sizeof(std::uint64_t)> bytes{};
+  random_bytes(bytes);
+  return ByteReader({reinterpret_cast<const char*>(bytes.data()), bytes.size()})
+      .number<std::uint64_t>();
 }
 
 /// What is in memory of the first id of a page.
@@ -105,11 +114,12 @@ std::expected<std::shared_ptr<const SortedRun>, std::string> SortedRun::open(
 
 bool SortedRun::read_about() {
   std::string page(page_bytes, '\0');
-  if (!read(0, 1, page.data())) return false;
+  if (!read_pages(descriptor_, number_, 0, 1, page.data())) return false;
   ByteReader in(page);
   const auto found = in.number<std::uint64_t>();
   entries_ = in.number<std::uint64_t>();
   blocks_ = in.number<std::uint64_t>();
+  tag_ = in.number<std::uint64_t>();
   return found == magic && blocks_ > 0;
 }
 
@@ -243,11 +253,12 @@ void SortedRun::Cursor::advance() {
 SortedRunWriter::SortedRunWriter(std::string path, std::uint32_t number, std::uint64_t entries)
     : path_(std::move(path)),
       number_(number),
+      tag_(random_tag()),
       descriptor_(::open(path_.c_str(), O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0600)),
       error_(descriptor_ < 0 ? errno : 0),
       blocks_(SortedRun::blocks_for(entries)),
-      filter_(descriptor_, number, 1),
-      pages_(descriptor_, number, 1 + pages_for(blocks_, blocks_in_page)) {
+      filter_(descriptor_, tag_, 1),
+      pages_(descriptor_, tag_, 1 + pages_for(blocks_, blocks_in_page)) {
   firsts_.reserve(pages_for(entries, entries_in_page));
 }
 
@@ -290,6 +301,7 @@ int SortedRunWriter::finish() {
   out.number(magic);
   out.number(entries_);
   out.number(blocks_);
+  out.number(tag_);
   for (PageWriter* const part : {&filter_, &pages_, &about}) {
     part->flush();
     if (error_ == 0) error_ = part->error();

@@ -88,7 +88,7 @@ class SortedRun {
   bool read_filter();
   bool read_firsts();
   bool read(std::uint64_t page, std::size_t count, char* into) const noexcept {
-    return read_pages(descriptor_, number_, page, count, into);
+    return read_pages(descriptor_, tag_, page, count, into);
   }
   std::uint64_t first_page() const noexcept;
   /// The page that has the first entry that is not before `id`; the number of pages: none.
@@ -96,6 +96,7 @@ class SortedRun {
 
   int descriptor_;
   std::uint32_t number_;
+  std::uint64_t tag_ = 0;  ///< Random: a file that another one replaced does not look like it.
   std::uint64_t entries_ = 0;
   std::uint64_t blocks_ = 0;
   std::vector<Block> filter_;          ///< Empty: not in memory.
@@ -113,6 +114,10 @@ class SortedRunWriter {
 
   /// Each id is larger than the one before.
   void append(const IdEntry& entry);
+  /// finish() will fail.
+  bool has_failed() const noexcept {
+    return error_ != 0 || filter_.error() != 0 || pages_.error() != 0;
+  }
   /// Zero: all of it is on the disk, but for its name. Else an errno, and the file is of no use.
   int finish();
 
@@ -124,6 +129,7 @@ class SortedRunWriter {
 
   std::string path_;
   std::uint32_t number_;
+  std::uint64_t tag_;
   int descriptor_;
   int error_ = 0;
   std::uint64_t blocks_;
