@@ -17,6 +17,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
+#include <mutex>
 
 namespace idem::segments {
 namespace {
@@ -296,6 +297,22 @@ Database::Database(const DatabaseSettings& how, RunningSection& running)
            {.memtable_entries = how.sizes.buffer_bytes / entry_bytes,
             .cache_bytes = how.sizes.cache_bytes - index_cache_bytes(how.sizes)}) {}
 
+namespace {
+
+/// Of stores that must not be closed, until the process ends.
+void abandon(::rocksdb::DB* db, std::vector<::rocksdb::ColumnFamilyHandle*> handles) {
+  struct Open {
+    ::rocksdb::DB* db;
+    std::vector<::rocksdb::ColumnFamilyHandle*> handles;
+  };
+  static std::mutex mutex;
+  static auto* const all = new std::vector<Open>;
+  const std::lock_guard lock(mutex);
+  all->push_back({db, std::move(handles)});
+}
+
+}  // namespace
+
 Database::~Database() {
   // Before RocksDB's lock goes: what they write, another process must not meet.
   background_.stop();
@@ -303,7 +320,7 @@ Database::~Database() {
   if (!is_look_ && db_ && !index_.what_is_wrong().empty()) {
     // RocksDB would write to this path what belongs to a directory that was moved away.
     (void)db_->PauseBackgroundWork();
-    (void)db_.release();
+    abandon(db_.release(), std::move(handles_));
     return;
   }
   for (auto* const one : handles_) {
