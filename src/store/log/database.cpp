@@ -114,6 +114,9 @@ std::expected<std::unique_ptr<Database>, StoreError> Database::open(const Databa
       !std::filesystem::is_directory(path, code)) {
     return refused(fmt::format("{}: is a file, and the store is a directory", how.path));
   }
+  if (is_there && !std::filesystem::exists(path / "commits" / "format", code)) {
+    return refused(damaged(how.path, "its log is missing"));
+  }
   if (!is_there && ::mkdir(how.path.c_str(), 0700) != 0 && errno != EEXIST) {
     return refused(fmt::format("{}: cannot be created: {}", how.path, std::strerror(errno)));
   }
@@ -270,6 +273,7 @@ void Database::begin_file_of_log() {
 
 std::string Database::what_is_lost() {
   std::string lost = log_.what_is_lost();
+  if (lost.empty()) lost = ids_.what_is_lost();
   if (lost.empty()) {
     has_saved_all_ = false;
   } else if (index_.what_is_wrong().empty() && !std::exchange(has_saved_all_, true)) {

@@ -176,6 +176,16 @@ TEST_F(Ids, T01_files_of_another_store_at_the_path_stay) {
   for (const auto& [id, entry] : of_moved) EXPECT_EQ(*moved->find(id), entry);
 }
 
+// Killed before its first list of runs was written.
+TEST_F(Ids, T16_a_first_run_that_a_crash_left_is_deleted) {
+  ASSERT_EQ(open_table(), "opened");
+  table_.reset();
+  write(1, random_entries(10));
+  fs::rename(path(1), where() + "/00000001.ids");
+  ASSERT_EQ(open_table(), "opened");
+  EXPECT_EQ(files(), 0);
+}
+
 TEST_F(Ids, T01_what_is_damaged_or_of_another_store_is_refused) {
   ASSERT_EQ(open_table(), "opened");
   apply_some(300);

@@ -74,6 +74,14 @@ TEST_F(LogFolder, T01_a_log_that_is_moved_stores_nothing_until_it_is_back) {
   complete(4);
 }
 
+TEST_F(LogFolder, T01_a_table_of_ids_that_is_moved_stores_nothing_until_it_is_back) {
+  fs::rename(path("/ids"), elsewhere());
+  expect_nothing_is_stored();
+  fs::rename(elsewhere(), path("/ids"));
+  EXPECT_EQ(outcome_of(1), "replay");
+  complete(4);
+}
+
 // Without its frames the index would be of an earlier moment, and later keys could run again.
 TEST_F(LogFolder, T01_without_its_log_what_was_committed_opens_no_more) {
   complete(5);

@@ -105,6 +105,8 @@ std::expected<void, std::string> IdTable::open(const StoreTag& tag) {
 }
 
 void IdTable::start() {
+  // Before the first run: a run without a list is a list that is lost.
+  if (!has_list_ && !write_manifest(present_)) fail_closed(folder_, "writing the list of runs");
   delete_others(present_);
   thread_ = std::jthread([this](const std::stop_token& stop) { serve(stop); });
 }
@@ -134,8 +136,12 @@ std::expected<void, std::string> IdTable::read_manifest() {
     }
     return {};
   }
+  has_list_ = true;
   const auto bytes = whole_file(path);
-  const auto sound = bytes ? without_checksum(RecordId{tag_}, *bytes) : std::nullopt;
+  if (!bytes) {
+    return std::unexpected(fmt::format("{} cannot be read: {}", path, std::strerror(errno)));
+  }
+  const auto sound = without_checksum(RecordId{tag_}, *bytes);
   if (!sound) return std::unexpected(path + " is damaged, or of another store");
   ByteReader in(*sound);
   const auto magic = in.number<std::uint64_t>();
@@ -224,6 +230,7 @@ void IdTable::save_later() {
 }
 
 void IdTable::save() {
+  if (!what_is_lost().empty()) return;
   save_later();
   while (runs_->saved_to < last_commit_) {
     std::unique_lock lock(mutex_);

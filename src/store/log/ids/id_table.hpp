@@ -68,8 +68,10 @@ class IdTable {
   }
   /// What was applied will be in files soon; waits if its thread is far behind.
   void save_later();
-  /// Returns when all that was applied is in files.
+  /// Returns when all that was applied is in files, or at once if what_is_lost().
   void save();
+  /// Empty: its folder is where it was opened. Otherwise a sentence, and nothing is written.
+  std::string what_is_lost() const { return in_use_.what_is_wrong(); }
 
   /// Makes a folder with all entries of this one in one run, as of the commit that was applied
   /// last. The error is a sentence.
@@ -121,6 +123,7 @@ class IdTable {
   embedded::PathInUse in_use_;
   Sizes sizes_;
   bool is_look_ = false;
+  bool has_list_ = false;  ///< Of its runs, on the disk.
   StoreTag tag_{};
 
   std::shared_ptr<Memtable> memtable_;
