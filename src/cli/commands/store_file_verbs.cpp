@@ -66,8 +66,10 @@ std::expected<Place, std::string> place_or_file(const std::string& text) {
     return place_of(text);
   }
   std::error_code code;
-  const bool is_folder = std::filesystem::is_directory(text, code);
-  return place_of((is_folder ? "log:" : "sqlite:") + absolute(text));
+  const KnownKind* const log = known_kind_of("log:");
+  const bool is_log =
+      log != nullptr && log->linked != nullptr && std::filesystem::is_directory(text, code);
+  return place_of((is_log ? "log:" : "sqlite:") + absolute(text));
 }
 
 StoreFileProgress shown_by(Progress& progress, const char* unit) {

@@ -83,6 +83,10 @@ class Checking {
 
   void running() {
     running_.visit([&](const embedded::RunningCells::Found& found) {
+      const auto settled = db_.ids().find(found.id);
+      if (settled && !settled->is_gone()) {
+        findings_.add(found.id, "it is found twice, as running and as settled", file_todo::record);
+      }
       const auto record = decode_record(found.id, found.record);
       if (!record) return findings_.add(found.id, record.error(), file_todo::record);
       if (record->state != State::in_progress) {

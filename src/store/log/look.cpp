@@ -28,7 +28,8 @@ constexpr int looks_max = 200;
 constexpr std::chrono::milliseconds between_looks{5};
 constexpr std::size_t ids_at_once = 4'096;
 
-/// By RocksDB's lock of a database that has one process.
+/// By RocksDB's lock of a database that has one process. Not in that process itself: the kernel
+/// gives up its lock when any descriptor of the file is closed.
 bool has_process(const std::string& path) {
   const int file = ::open((path + "/index/LOCK").c_str(), O_RDONLY | O_CLOEXEC);
   struct flock range{};
