@@ -5,6 +5,8 @@
 #include "store/embedded/room_on_disk.hpp"
 #include "store/log/files.hpp"
 #include "store/log/index_options.hpp"
+#include "store/log/making.hpp"
+#include "store/log/torn_manifest.hpp"
 #include "store/record_rows.hpp"
 
 #include <fmt/format.h>
@@ -103,29 +105,30 @@ std::optional<std::uint64_t> parse_last_frame(std::string_view value) {
 
 std::expected<std::unique_ptr<Database>, StoreError> Database::open(const DatabaseSettings& how,
                                                                     RunningSection& running) {
+  auto making = Making::begin(how.path);
+  if (!making) return std::unexpected(std::move(making.error()));
   std::error_code code;
   const std::filesystem::path path = how.path;
-  if (!std::filesystem::is_directory(path.parent_path(), code)) {
-    return refused(
-        fmt::format("{}: the directory {} does not exist", how.path, path.parent_path().string()));
-  }
-  const bool is_there = std::filesystem::exists(path / "index" / "CURRENT", code);
-  if (!is_there && std::filesystem::exists(path, code) &&
-      !std::filesystem::is_directory(path, code)) {
-    return refused(fmt::format("{}: is a file, and the store is a directory", how.path));
-  }
-  if (is_there && !std::filesystem::exists(path / "commits" / "format", code)) {
+  if (has_store(how.path) && !std::filesystem::exists(path / "commits" / "format", code)) {
     return refused(damaged(how.path, "its log is missing"));
-  }
-  if (!is_there && ::mkdir(how.path.c_str(), 0700) != 0 && errno != EEXIST) {
-    return refused(fmt::format("{}: cannot be created: {}", how.path, std::strerror(errno)));
   }
   const std::uint64_t largest_file = how.sizes.segment_bytes + start_bytes;
   if (const auto why = embedded::why_too_full(how.path, start_bytes, largest_file)) {
     return refused(fmt::format("{}: {}", how.path, *why));
   }
+  if (!undo_unfinished_mending(index_of(how.path))) {
+    return refused(fmt::format("{}: cannot be written to: {}", how.path, std::strerror(errno)));
+  }
   std::unique_ptr<Database> made(new Database(how, running));
-  const Status opened = made->open_index(index_options(how.sizes), how.sizes);
+  Status opened = made->open_index(index_options(how.sizes), how.sizes);
+  const auto is_whole = [&] {
+    RunningSection unused;
+    return look(how, unused).has_value();
+  };
+  if (opened.IsCorruption() && mend_torn_manifest(index_of(how.path), is_whole)) {
+    made.reset(new Database(how, running));
+    opened = made->open_index(index_options(how.sizes), how.sizes);
+  }
   if (!opened.ok()) return std::unexpected(failure(how.path, opened));
   for (const auto& files : {made->log_.open(), made->records_.open()}) {
     if (!files) return refused(files.error());
@@ -140,6 +143,9 @@ std::expected<std::unique_ptr<Database>, StoreError> Database::open(const Databa
   const std::uint64_t needed = start_bytes + attempts * cut_off_attempt_bytes;
   if (const auto why = embedded::why_too_full(how.path, needed, largest_file)) {
     return refused(fmt::format("{}: {}", how.path, *why));
+  }
+  if (!making->finish()) {
+    return refused(fmt::format("{}: cannot be written to: {}", how.path, std::strerror(errno)));
   }
   made->index_ = embedded::PathInUse(index_of(how.path));
   made->ids_.start();

@@ -4,6 +4,7 @@
 #include "core/record/which_store.hpp"
 #include "core/transitions/transitions.hpp"
 #include "store/log/keys.hpp"
+#include "store/log/making.hpp"
 #include "store/log/meta.hpp"
 
 #include <idem/fingerprint.hpp>
@@ -74,10 +75,7 @@ std::expected<OpenedStoreParts, StoreError> open_store(const std::string& path,
                                                        const LogOptions& options) {
   if (path.empty()) return refused("log:", "the store's path is empty");
   const std::string absolute = std::filesystem::absolute(path).lexically_normal().string();
-  std::error_code code;
-  if (const auto why = why_not(options.which, std::nullopt);
-      why &&
-      !std::filesystem::exists(std::filesystem::path(absolute) / "index" / "CURRENT", code)) {
+  if (const auto why = why_not(options.which, std::nullopt); why && !has_store(absolute)) {
     return refused(absolute, *why);
   }
   auto running = std::make_unique<RunningSection>();

@@ -1,0 +1,91 @@
+#include "store/log/torn_manifest.hpp"
+
+#include "core/bytes/byte_cursor.hpp"
+#include "store/log/files.hpp"
+
+#include <boost/crc.hpp>
+
+#include <unistd.h>
+
+#include <cstdint>
+#include <cstdio>
+#include <filesystem>
+#include <optional>
+#include <string_view>
+#include <system_error>
+
+namespace idem::segments {
+namespace {
+
+constexpr std::string_view torn = ".torn";
+
+constexpr std::size_t block_bytes = 32'768;
+constexpr std::size_t head_bytes = 7;
+enum Part : std::uint8_t { full = 1, first = 2, middle = 3, last = 4 };
+
+/// CRC-32C, changed as LevelDB does it, so that a checksum of checksums is none of them.
+std::uint32_t masked_crc(std::string_view bytes) {
+  boost::crc_optimal<32, 0x1EDC6F41, 0xFFFFFFFF, 0xFFFFFFFF, true, true> crc;
+  crc.process_bytes(bytes.data(), bytes.size());
+  const auto value = static_cast<std::uint32_t>(crc.checksum());
+  return ((value >> 15U) | (value << 17U)) + 0xa282ead8U;
+}
+
+/// Where the last record ends in front of which all are whole.
+std::size_t end_of_whole_records(std::string_view bytes) {
+  std::size_t end = 0;
+  bool is_within = false;
+  for (std::size_t at = 0; at + head_bytes <= bytes.size();) {
+    const std::size_t left = block_bytes - at % block_bytes;
+    if (left < head_bytes) {
+      at += left;
+      continue;
+    }
+    ByteReader in(bytes.substr(at));
+    const auto crc = in.number<std::uint32_t>();
+    const std::size_t size = in.number<std::uint16_t>();
+    const auto part = in.number<std::uint8_t>();
+    const bool begins = part == full || part == first;
+    if (begins == is_within || part < full || part > last) break;
+    if (head_bytes + size > std::min(left, bytes.size() - at)) break;
+    if (crc != masked_crc(bytes.substr(at + head_bytes - 1, 1 + size))) break;
+    at += head_bytes + size;
+    is_within = part == first || part == middle;
+    if (!is_within) end = at;
+  }
+  return end;
+}
+
+}  // namespace
+
+bool mend_torn_manifest(const std::string& index, const std::function<bool()>& is_whole) {
+  const auto name = whole_file(index + "/CURRENT");
+  if (!name || !name->starts_with("MANIFEST-") || !name->ends_with('\n')) return false;
+  const std::string path = index + "/" + name->substr(0, name->size() - 1);
+  const auto bytes = whole_file(path);
+  if (!bytes) return false;
+  const std::size_t end = end_of_whole_records(*bytes);
+  if (end == 0 || end == bytes->size()) return false;
+  const std::string kept = path + std::string(torn);
+  if (!write_whole(index, kept, *bytes)) return false;
+  if (!write_whole(index, path, std::string_view(*bytes).substr(0, end)) || !is_whole()) {
+    // If that fails, the next start does it.
+    (void)std::rename(kept.c_str(), path.c_str());
+    return false;
+  }
+  ::unlink(kept.c_str());
+  return true;
+}
+
+bool undo_unfinished_mending(const std::string& index) {
+  std::error_code code;
+  for (const auto& entry : std::filesystem::directory_iterator(index, code)) {
+    const std::string path = entry.path().string();
+    if (!path.ends_with(torn)) continue;
+    const std::string list = path.substr(0, path.size() - torn.size());
+    if (std::rename(path.c_str(), list.c_str()) != 0) return false;
+  }
+  return true;
+}
+
+}  // namespace idem::segments
