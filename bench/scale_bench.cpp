@@ -106,7 +106,7 @@ struct Rates {
   std::vector<double> pairs, replays, sweeps;
 };
 
-constexpr std::string_view log_scheme = "log:";
+constexpr std::string_view embedded_scheme = "embedded:";
 
 /// Of a file, or of all in a folder.
 std::uintmax_t bytes_at(const std::filesystem::path& path) {
@@ -154,7 +154,9 @@ class Scale {
         open_seconds,
         is_shared(path_)
             ? 0
-            : bytes_at(path_.substr(path_.starts_with(log_scheme) ? log_scheme.size() : 0)) >> 20);
+            : bytes_at(path_.starts_with(embedded_scheme) ? path_.substr(embedded_scheme.size())
+                                                          : path_) >>
+                  20);
   }
 
   /// All of them expire; then so do their tombstones. Of each the first ones are timed.
@@ -184,8 +186,8 @@ class Scale {
       store_ = std::move(*shared);
       return;
     }
-    auto store = path_.starts_with(log_scheme)
-                     ? open_log(path_.substr(log_scheme.size()), {}, {.host = moved_clock()})
+    auto store = path_.starts_with(embedded_scheme)
+                     ? open_log(path_.substr(embedded_scheme.size()), {}, {.host = moved_clock()})
                      : open_sqlite(path_, {}, {.host = moved_clock()});
     if (!store) {
       fmt::print(stderr, "{}\n", store.error().detail);

@@ -1,6 +1,7 @@
 # The stores that need a library of others. One call of idem_store() is all that the build knows of a store:
 #   idem_store(NAME            src/store/NAME; embeds what schema/NAME holds, if there is such a folder
 #     TITLE TEXT               its name for people
+#     [FOLDER NAME]            src/store/FOLDER instead
 #     [LOOP]                   it runs on src/loop
 #     [FOLDERS TARGET...]      further folders of src/ that it includes; the archive then holds them too
 #     [PACKAGES "NAME..."...]  the arguments of find_package for its libraries, one text for each package
@@ -54,7 +55,7 @@ endfunction()
 
 # A macro, because the packages that it finds and the lists that it fills belong to its caller.
 macro(idem_store name)
-  cmake_parse_arguments(STORE "LOOP" "TITLE" "ROOMS;FOLDERS;PACKAGES;LINKS;MODULES;DEBIAN;FLAGS" ${ARGN})
+  cmake_parse_arguments(STORE "LOOP" "TITLE;FOLDER" "ROOMS;FOLDERS;PACKAGES;LINKS;MODULES;DEBIAN;FLAGS" ${ARGN})
   foreach(package IN LISTS STORE_PACKAGES)
     separate_arguments(package)
     find_package(${package} REQUIRED)
@@ -69,7 +70,10 @@ macro(idem_store name)
   else()
     set(store_form LINKS)
   endif()
-  idem_folder(idem_store_${name} DIR src/store/${name} ROOMS ${STORE_ROOMS}
+  if(NOT STORE_FOLDER)
+    set(STORE_FOLDER ${name})
+  endif()
+  idem_folder(idem_store_${name} DIR src/store/${STORE_FOLDER} ROOMS ${STORE_ROOMS}
     ${store_form} idem_store idem_core ${STORE_FOLDERS} ${STORE_LINKS} fmt::fmt)
   idem_embed_schema(idem_store_${name} ${name})
   # The program knows the kinds of stores by symbols that it can do without (src/store/known_kinds.cpp). What links a

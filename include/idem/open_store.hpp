@@ -34,7 +34,7 @@ std::string stores_with_transactions();
 /// How the URL of each store is written, for people: "sqlite:PATH, ... or memory:".
 std::string store_url_forms();
 
-/// `url` with each relative path in it (the embedded store's file, files of certificates and
+/// `url` with each relative path in it (the path of a store, files of certificates and
 /// passwords) resolved against `folder`, which is absolute. Returns a URL that check_store_url()
 /// refuses unchanged.
 std::string absolute_store_url(const std::string& url, const std::string& folder);
@@ -80,6 +80,10 @@ struct EncryptionSettings {
   bool key_per_scope = false;
 };
 
+/// Bounds of OpenOptions::cache_bytes.
+inline constexpr std::size_t store_cache_bytes_min = 1UL << 20U;
+inline constexpr std::size_t store_cache_bytes_max = 1UL << 40U;
+
 /// How a store is opened.
 struct OpenOptions {
   /// Upgrade an older schema, which is refused otherwise.
@@ -97,9 +101,14 @@ struct OpenOptions {
   LogSink log{};
   /// See EncryptionSettings.
   EncryptionSettings encryption{};
+  /// How much memory `embedded:` may use for what it would read from the disk otherwise;
+  /// other stores have no use for it. 11 bits of it for each record keep a look for a key at
+  /// one read.
+  std::size_t cache_bytes = 256UL << 20U;
 };
 
-/// Opens a store by URL: `memory:`, which keeps nothing; `sqlite:PATH`, which makes a missing file;
+/// Opens a store by URL: `memory:`, which keeps nothing; `embedded:PATH`, which makes a missing
+/// directory; `sqlite:PATH`, which makes a missing file;
 /// `postgres://...`, libpq's URI, which makes a missing schema `idem`; `mysql://...`, which makes
 /// missing tables; `redis://...`, `rediss://...`, `redis+cluster://...`, `redis+sentinel://...`;
 /// `dynamodb://...`; `hybrid:?truth=URL&fast=URL`.

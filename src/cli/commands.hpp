@@ -35,7 +35,8 @@ struct GatewayOptions {
   /// For the clients' listener; without a certificate it serves plain HTTP.
   http::TlsContext::ServerFiles tls;
   std::string store;
-  std::string store_id;                  ///< The id that the store must have; empty: any.
+  std::string store_id;  ///< The id that the store must have; empty: any.
+  std::uint64_t store_cache_bytes = OpenOptions().cache_bytes;
   std::string spill_dir;                 ///< Never empty.
   std::vector<std::string> admin_hosts;  ///< Host names of the admin listener.
   admin::Links links{};

@@ -88,7 +88,8 @@ std::expected<void, std::string> check_store_url(const std::string& url) {
   };
   if (is_hybrid_url(url)) return check_hybrid(url);
   if (const KnownKind* const known = known_kind_of(url)) {
-    const auto why = known->is_path() ? why_no_store_path(path_of(*known, url)) : std::nullopt;
+    const auto why =
+        known->is_path() ? why_no_store_path(*known, path_of(*known, url)) : std::nullopt;
     if (why) return wrong(*why);
     auto checked = check_kind(*known, url);
     if (!checked) checked.error() = shown_store_url(url) + ": " + checked.error();

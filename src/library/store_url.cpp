@@ -49,6 +49,7 @@ std::string with_absolute_options(const KnownKind& kind, const std::string& url,
 
 std::string form_to_write(const KnownKind& kind) {
   std::string text = "write " + std::string(kind.forms.front());
+  if (kind.is_path()) return text + ", in small letters";
   if (kind.forms.size() == 1) return text + ", in small letters and with //";
   for (const auto form : kind.forms.subspan(1)) {
     text += (form == kind.forms.back() ? " or " : ", ") + std::string(form);
@@ -62,25 +63,30 @@ std::string_view path_of(const KnownKind& kind, std::string_view url) noexcept {
   return url.substr(kind.schemes.front().size());
 }
 
-std::optional<std::string> why_no_store_path(std::string_view path) {
+std::optional<std::string> why_no_store_path(const KnownKind& kind, std::string_view path) {
   const std::string text(path);
-  if (path.empty()) return "sqlite: names no file; write sqlite:PATH, such as sqlite:./idem.db";
+  const std::string scheme = scheme_of(kind);
+  const bool is_file = kind.has_transactions;
+  const std::string example = scheme + (is_file ? "./idem.db" : "./idem.store");
+  if (path.empty())
+    return scheme + " names no path; write " + usual_form(kind) + ", such as " + example;
   if (path == ":memory:") {
-    return "sqlite::memory: would be a file of that name; write memory: for a store that keeps "
+    return scheme +
+           ":memory: would be a file of that name; write memory: for a store that keeps "
            "nothing";
   }
   if (path.starts_with("//")) {
     // In a URL the part behind // is a host.
-    return "sqlite: has a path and no host; write sqlite:" + text.substr(2);
+    return scheme + " has a path and no host; write " + scheme + text.substr(2);
   }
   if (path.starts_with("file:")) {
-    return "sqlite: has a path and no URI; write sqlite:" + text.substr(5, text.find('?') - 5);
+    return scheme + " has a path and no URI; write " + scheme + text.substr(5, text.find('?') - 5);
   }
   if (path.find('?') != path.npos) {
-    return "sqlite: has no options; write sqlite:" + text.substr(0, text.find('?'));
+    return scheme + " has no options; write " + scheme + text.substr(0, text.find('?'));
   }
-  if (path.ends_with('/')) {
-    return "sqlite:" + text + " names a directory; write a file's path, such as sqlite:" + text +
+  if (is_file && path.ends_with('/')) {
+    return scheme + text + " names a directory; write a file's path, such as " + scheme + text +
            "idem.db";
   }
   return std::nullopt;
@@ -94,15 +100,15 @@ std::optional<std::string> what_was_meant(std::string_view url) {
   if (scheme == "memory" || url == ":memory:") return "write memory:";
   for (const KnownKind& kind : known_kinds()) {
     const auto begins = [&](std::string_view mistaken) { return scheme.starts_with(mistaken); };
-    if (std::ranges::any_of(kind.mistaken, begins)) return form_to_write(kind);
+    const bool is_its_own = !is_in_small_letters && scheme + ':' == kind.schemes.front();
+    if (is_its_own || std::ranges::any_of(kind.mistaken, begins)) return form_to_write(kind);
   }
-  if (!is_in_small_letters && scheme == "sqlite") return "write sqlite:PATH, in small letters";
   if (!is_in_small_letters && scheme == "hybrid") {
     return "write hybrid:?truth=URL&fast=URL, in small letters";
   }
   const bool is_path = colon == url.npos && url.find_first_of("./") != url.npos;
   if (is_path || scheme == "file" || scheme == "sqlite3") {
-    return "a file is written sqlite:PATH, such as sqlite:./idem.db";
+    return "a path is written embedded:PATH, such as embedded:./idem.store, or sqlite:PATH";
   }
   return std::nullopt;
 }
@@ -112,7 +118,7 @@ std::string absolute_store_url(const std::string& url, const std::string& folder
   if (const KnownKind* const known = known_kind_of(url)) {
     if (!known->is_path()) return with_absolute_options(*known, url, folder);
     const auto path = path_of(*known, url);
-    return why_no_store_path(path) ? url : scheme_of(*known) + from(folder, path);
+    return why_no_store_path(*known, path) ? url : scheme_of(*known) + from(folder, path);
   }
   if (!is_hybrid_url(url)) return url;
   const auto parts = parse_hybrid_url(url);

@@ -12,9 +12,9 @@ namespace idem::inline v0_1 {
 /// What a kind whose URLs are paths has behind the scheme.
 std::string_view path_of(const KnownKind& kind, std::string_view url) noexcept;
 
-/// Why `path`, behind "sqlite:", does not name a file: a sentence with what to write. None: it
-/// does.
-std::optional<std::string> why_no_store_path(std::string_view path);
+/// Why `path`, behind the scheme of `kind`, does not name a file or directory: a sentence with what
+/// to write. None: it does.
+std::optional<std::string> why_no_store_path(const KnownKind& kind, std::string_view path);
 
 /// What a `url` with an unknown scheme was probably meant to be: a sentence.
 std::optional<std::string> what_was_meant(std::string_view url);

@@ -9,7 +9,7 @@ namespace idem {
 // Weak: their addresses are null where the program was linked without them.
 extern "C" {
 [[gnu::weak]] extern const StoreKind idem_kind_sqlite;
-[[gnu::weak]] extern const StoreKind idem_kind_log;
+[[gnu::weak]] extern const StoreKind idem_kind_embedded;
 [[gnu::weak]] extern const StoreKind idem_kind_postgres;
 [[gnu::weak]] extern const StoreKind idem_kind_mysql;
 [[gnu::weak]] extern const StoreKind idem_kind_redis;
@@ -24,8 +24,9 @@ using Words = std::array<std::string_view, Count>;
 constexpr Words<1> sqlite_schemes{"sqlite:"};
 constexpr Words<1> sqlite_forms{"sqlite:PATH"};
 
-constexpr Words<1> log_schemes{"log:"};
-constexpr Words<1> log_forms{"log:PATH"};
+constexpr Words<1> embedded_schemes{"embedded:"};
+constexpr Words<1> embedded_forms{"embedded:PATH"};
+constexpr Words<2> embedded_mistaken{"log", "rocksdb"};
 
 constexpr Words<2> postgres_schemes{"postgres://", "postgresql://"};
 constexpr Words<1> postgres_forms{"postgres://USER@HOST/DATABASE"};
@@ -53,6 +54,14 @@ constexpr Words<1> dynamodb_files{"ca_file"};
 
 // In the order in which texts name them.
 constinit const std::array kinds{
+    KnownKind{.name = "embedded",
+              .title = "the embedded store",
+              .schemes = embedded_schemes,
+              .forms = embedded_forms,
+              .mistaken = embedded_mistaken,
+              .files = {},
+              .linked = &idem_kind_embedded,
+              .has_cache = true},
     KnownKind{.name = "sqlite",
               .title = "SQLite",
               .schemes = sqlite_schemes,
@@ -62,14 +71,6 @@ constinit const std::array kinds{
               .linked = &idem_kind_sqlite,
               .has_transactions = true,
               .has_schema = true},
-    KnownKind{.name = "log",
-              .title = "Log",
-              .schemes = log_schemes,
-              .forms = log_forms,
-              .mistaken = {},
-              .files = {},
-              .linked = &idem_kind_log,
-              .is_preview = true},
     KnownKind{.name = "postgres",
               .title = "PostgreSQL",
               .schemes = postgres_schemes,
@@ -124,11 +125,17 @@ const KnownKind* known_kind_of(std::string_view url) noexcept {
   return found == kinds.end() ? nullptr : &*found;
 }
 
+std::optional<std::string> path_in(std::string_view url) {
+  const KnownKind* const kind = known_kind_of(url);
+  if (kind == nullptr || !kind->is_path()) return std::nullopt;
+  return std::string(url.substr(kind->schemes.front().size()));
+}
+
 std::string listed(bool KnownKind::* has, std::string (*text)(const KnownKind&),
                    std::string_view before_last) {
   std::vector<std::string> texts;
   for (const KnownKind& kind : kinds) {
-    if (!kind.is_preview && (has == nullptr || kind.*has)) texts.push_back(text(kind));
+    if (has == nullptr || kind.*has) texts.push_back(text(kind));
   }
   std::string all;
   for (std::size_t i = 0; i < texts.size(); ++i) {

@@ -2,6 +2,7 @@
 
 #include "store/store_kind.hpp"
 
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -13,7 +14,8 @@ namespace idem {
 struct KnownKind {
   std::string_view name;   ///< Of its CMake component: "postgres" of idem::postgres.
   std::string_view title;  ///< "PostgreSQL"
-  /// What its URLs begin with: the scheme with "://", or "sqlite:", whose rest is a path.
+  /// What its URLs begin with: the scheme with "://", or "sqlite:", whose rest is a path of this
+  /// machine.
   std::span<const std::string_view> schemes;
   /// How its URL is written, first the usual form: "postgres://USER@HOST/DATABASE".
   std::span<const std::string_view> forms;
@@ -32,7 +34,7 @@ struct KnownKind {
   bool marks_dispatch_apart = false;
   bool may_be_truth = false;  ///< Of `hybrid:`.
   bool may_be_fast = false;   ///< Of `hybrid:`: a cache. Its StoreKind has open_before.
-  bool is_preview = false;    ///< Not for use yet: no text offers it.
+  bool has_cache = false;     ///< OpenOptions::cache_bytes is for it.
 
   bool is_path() const { return !schemes.front().ends_with("//"); }
 };
@@ -47,6 +49,9 @@ std::span<const KnownKind> known_kinds() noexcept;
 
 /// By the scheme alone, as it is written. Null: none of them.
 const KnownKind* known_kind_of(std::string_view url) noexcept;
+
+/// The path in the URL of a store on this machine's disk. None: it has none.
+std::optional<std::string> path_in(std::string_view url);
 
 /// "A, B and C" for the `before_last` " and ": a text about each kind for which `has` is true. A
 /// null `has`: about all.

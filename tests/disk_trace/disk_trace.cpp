@@ -1,7 +1,8 @@
 // Loaded before the C library into a process under test (LD_PRELOAD): writes down, in their order,
 // all calls that change what is below the folder IDEM_DISK_ROOT, and what the process says on
 // descriptor 3, into the file IDEM_DISK_TRACE. A kill -9 leaves the trace whole up to that moment.
-// The disk keeps nothing that is synced in files whose paths contain IDEM_DISK_FORGETS.
+// The disk keeps nothing that is synced in files and folders whose paths, with a $ behind them,
+// contain IDEM_DISK_FORGETS.
 #include "disk_trace/steps.hpp"
 
 #include <dlfcn.h>
@@ -12,6 +13,7 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <climits>
 #include <cstdarg>
 #include <cstdio>
 #include <cstdlib>
@@ -78,7 +80,8 @@ class Trace {
     if (found != nodes_.end()) return found->second;
     const std::uint32_t node = ++last_node_;
     nodes_[path] = node;
-    if (!forgets_.empty() && path.find(forgets_) != path.npos) forgotten_.insert(node);
+    if (!forgets_.empty() && (path + '$').find(forgets_) != std::string::npos)
+      forgotten_.insert(node);
     step(is_new ? made : Kind::seen, node, 0, path);
     return node;
   }
@@ -146,12 +149,15 @@ ssize_t write_noted(int descriptor, std::uint64_t at, std::string_view bytes, bo
     const std::lock_guard guard(lock());
     if (descriptor == said_on) trace().step(Kind::said, 0, 0, bytes);
     node = trace().node_of(descriptor);
+    // Until it is done, each part of it may be on the disk or not.
+    if (node != 0 && durably) trace().step(Kind::written, node, at, bytes);
   }
   const ssize_t n = call();
   const int error = errno;
   if (node != 0 && n > 0) {
     const std::lock_guard guard(lock());
     const bool is_kept = durably && !trace().forgets(node);
+    if (durably && !is_kept) return n;
     trace().step(is_kept ? Kind::written_durably : Kind::written, node, at,
                  bytes.substr(0, static_cast<std::size_t>(n)));
   }
@@ -225,6 +231,14 @@ mode_t mode_in(int how, va_list arguments) {
   return (how & (O_CREAT | O_TMPFILE)) != 0 ? va_arg(arguments, mode_t) : 0;
 }
 
+std::string path_at(int folder, const char* path) {
+  if (folder == AT_FDCWD || *path == '/') return path;
+  char at[PATH_MAX];
+  const std::string link = "/proc/self/fd/" + std::to_string(folder);
+  const auto size = ::syscall(SYS_readlinkat, AT_FDCWD, link.c_str(), at, sizeof at);
+  return std::string(at, size < 0 ? 0 : static_cast<std::size_t>(size)) + "/" + path;
+}
+
 std::string_view text(const void* bytes, std::size_t size) {
   return {static_cast<const char*>(bytes), size};
 }
@@ -247,6 +261,20 @@ int open64(const char* path, int how, ...) {
   const mode_t mode = mode_in(how, arguments);
   va_end(arguments);
   return opened(path, how | O_LARGEFILE, mode);
+}
+int openat(int folder, const char* path, int how, ...) {
+  va_list arguments;
+  va_start(arguments, how);
+  const mode_t mode = mode_in(how, arguments);
+  va_end(arguments);
+  return opened(path_at(folder, path).c_str(), how, mode);
+}
+int openat64(int folder, const char* path, int how, ...) {
+  va_list arguments;
+  va_start(arguments, how);
+  const mode_t mode = mode_in(how, arguments);
+  va_end(arguments);
+  return opened(path_at(folder, path).c_str(), how | O_LARGEFILE, mode);
 }
 int creat(const char* path, mode_t mode) {
   return opened(path, O_WRONLY | O_CREAT | O_TRUNC, mode);
@@ -359,10 +387,7 @@ int renameat2(int, const char* from, int, const char* to, unsigned how) {
 }
 int unlink(const char* path) { return unlink_noted(path, 0); }
 int unlinkat(int folder, const char* path, int how) {
-  if (folder == AT_FDCWD) return unlink_noted(path, how);
-  const std::lock_guard guard(lock());
-  if (trace().node_of(folder) != 0) note_unknown("unlinkat", path);
-  return static_cast<int>(::syscall(SYS_unlinkat, folder, path, how));
+  return unlink_noted(path_at(folder, path).c_str(), how);
 }
 int rmdir(const char* path) { return unlink_noted(path, AT_REMOVEDIR); }
 int remove(const char* path) {

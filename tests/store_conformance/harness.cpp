@@ -50,11 +50,11 @@ std::unique_ptr<Store> expect_open(std::expected<std::unique_ptr<Store>, StoreEr
 
 std::unique_ptr<Store> open_by_url(const std::string& url, const TestClock& clock,
                                    const IdentitySettings& settings) {
-  if (url.starts_with("log:")) {
+  if (url.starts_with("embedded:")) {
     // Its files are so small that they begin, end and are copied together all the time.
     const LogSizes small{
         .segment_bytes = 64UL << 10U, .cache_bytes = 1UL << 20U, .buffer_bytes = 128UL << 10U};
-    return expect_open(open_log(url.substr(std::string("log:").size()), settings,
+    return expect_open(open_log(url.substr(std::string("embedded:").size()), settings,
                                 {.host = clock.host(), .sizes = small}));
   }
   auto store = url == "memory:" ? open_memory(settings, clock.host().wall)

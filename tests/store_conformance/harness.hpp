@@ -139,7 +139,7 @@ Resolve a_resolve(int key_number, Resolve::As as, std::optional<Fence> fence,
 /// StorePlace.
 inline auto stores_and(const std::vector<std::string>& further) {
   std::vector<std::string> kinds{
-      "memory:", "sqlite:", "log:", "postgres:", "mysql:", "redis:", "dynamodb:"};
+      "memory:", "sqlite:", "embedded:", "postgres:", "mysql:", "redis:", "dynamodb:"};
   kinds.insert(kinds.end(), further.begin(), further.end());
   return testing::ValuesIn(kinds);
 }
@@ -154,7 +154,7 @@ inline auto stores_with_transactions() {
                          "sealed_postgres:", "sealed_mysql:", "scoped_sqlite:");
 }
 inline bool serves_several_processes(const std::string& kind) {
-  return kind != "memory:" && !kind.ends_with("sqlite:") && !kind.ends_with("log:");
+  return kind != "memory:" && !kind.ends_with("sqlite:") && !kind.ends_with("embedded:");
 }
 inline std::string name_of_store(const testing::TestParamInfo<std::string>& named) {
   return named.param.substr(0, named.param.find(':'));

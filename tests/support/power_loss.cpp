@@ -124,6 +124,15 @@ void PowerLoss::apply(std::string& to, const Change& change) {
 void PowerLoss::write_durably(Node& node, const Change& change) {
   apply(node.durable, change);
   const std::uint64_t end = change.at + change.bytes.size();
+  // It was under way.
+  const auto is_it = [&](const Change& one) {
+    return one.at == change.at && one.bytes == change.bytes;
+  };
+  if (const auto it = std::ranges::find_if(node.pending, is_it); it != node.pending.end()) {
+    const auto place = static_cast<std::size_t>(it - node.pending.begin());
+    node.pending.erase(it);
+    for (auto& [number, sync] : node.syncs) sync.changes -= sync.changes > place ? 1 : 0;
+  }
   for (Change& other : node.pending) {
     if (other.resizes) {
       other.at = std::max(other.at, end);

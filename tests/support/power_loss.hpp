@@ -18,7 +18,8 @@ namespace idem::test {
 /// its calls (disk_trace/). Held for certain: what was there before the trace began, and what a
 /// sync made durable. Of the rest: any sectors of 512 bytes as they were at any moment since their
 /// last sync, any length that a file had since then, and of each folder the names as they were at
-/// any moment since its own last sync. So POSIX says; most file systems lose less.
+/// any moment since its own last sync. POSIX promises no order of the names of one folder, but file
+/// systems with a journal keep it, and RocksDB needs it.
 class PowerLoss {
  public:
   /// `before` is a copy of the folder as it was when the trace began, or no path that exists.

@@ -54,7 +54,7 @@ std::expected<Place, std::string> place_of(const std::string& url) {
   const KnownKind* const kind = known_kind_of(url);
   if (kind == nullptr || kind->linked == nullptr || kind->linked->file == nullptr) {
     return std::unexpected(shown_store_url(url) +
-                           ": only an embedded store, sqlite:PATH, is a file; back up a server as "
+                           ": only embedded:PATH and sqlite:PATH are files; back up a server as "
                            "docs/operations.md says");
   }
   return Place{kind->linked->file, absolute(url.substr(kind->schemes.front().size()))};
@@ -66,10 +66,8 @@ std::expected<Place, std::string> place_or_file(const std::string& text) {
     return place_of(text);
   }
   std::error_code code;
-  const KnownKind* const log = known_kind_of("log:");
-  const bool is_log =
-      log != nullptr && log->linked != nullptr && std::filesystem::is_directory(text, code);
-  return place_of((is_log ? "log:" : "sqlite:") + absolute(text));
+  const bool is_directory = std::filesystem::is_directory(text, code);
+  return place_of((is_directory ? "embedded:" : "sqlite:") + absolute(text));
 }
 
 StoreFileProgress shown_by(Progress& progress, const char* unit) {
@@ -176,15 +174,16 @@ void print_what_a_restore_means(const Restored& restored) {
 
 StoreFileVerbs::StoreFileVerbs(CLI::App* backup, CLI::App* check, CLI::App* restore)
     : backup_(*backup), check_(*check), restore_(*restore) {
-  backup_.add_option("store", store_, "URL of the store: sqlite:PATH")->required();
-  backup_.add_option("file", file_, "the new file; it must not exist")
+  backup_.add_option("store", store_, "URL of the store: embedded:PATH or sqlite:PATH")->required();
+  backup_.add_option("file", file_, "the new file, of embedded: a directory; it must not exist")
       ->required()
       ->type_name("FILE");
-  check_.add_option("store", store_, "URL of the store, sqlite:PATH, or the file of a backup")
+  check_.add_option("store", store_, "URL of the store, or the path of a backup")
       ->required()
       ->type_name("FILE");
   restore_.add_option("file", file_, "the backup")->required()->type_name("FILE");
-  restore_.add_option("store", store_, "URL of the store: sqlite:PATH")->required();
+  restore_.add_option("store", store_, "URL of the store: embedded:PATH or sqlite:PATH")
+      ->required();
   restore_.add_flag("--replace", replace_,
                     "move a store that is there to another name in its folder, and print that");
   restore_.add_flag("--accept-damage", accept_damage_,

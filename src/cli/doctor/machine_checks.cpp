@@ -1,5 +1,7 @@
 #include "cli/doctor/machine_checks.hpp"
 
+#include "store/known_kinds.hpp"
+
 #include <fmt/format.h>
 #include <sys/resource.h>
 #include <sys/statfs.h>
@@ -199,9 +201,8 @@ Findings check_machine(const GatewayOptions& options) {
                                        "user, give it the folder (chown)"));
     }
   };
-  static constexpr std::string_view sqlite = "sqlite:";
-  if (options.store.starts_with(sqlite)) {
-    const auto folder = folder_of(options.store.substr(sqlite.size()));
+  if (const auto path = path_in(options.store)) {
+    const auto folder = folder_of(*path);
     add("disk of the store (" + folder + ")", folder, true);
   }
   add("disk of uploads (" + options.spill_dir + ")", options.spill_dir, false);

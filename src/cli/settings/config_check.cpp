@@ -2,6 +2,7 @@
 
 #include "cli/settings/paths.hpp"
 #include "config/words.hpp"
+#include "store/known_kinds.hpp"
 
 #include <algorithm>
 #include <filesystem>
@@ -19,14 +20,16 @@ bool is_folder(const std::filesystem::path& path) {
 }
 
 void check_store_file(const Given& store, Complaints& complaints) {
-  static constexpr std::string_view sqlite = "sqlite:";
-  if (!store.text.starts_with(sqlite)) return;
-  const std::filesystem::path file(store.text.substr(sqlite.size()));
+  const auto path = path_in(store.text);
+  if (!path) return;
+  const KnownKind& kind = *known_kind_of(store.text);
+  const bool is_one_file = kind.has_transactions;
+  const std::filesystem::path file(*path);
   if (!is_folder(file.parent_path())) {
     complaints.add(store.place, shown(file.parent_path().string()) +
                                     " is no directory, so that no store can be made there; make it "
                                     "or write another path");
-  } else if (is_folder(file)) {
+  } else if (is_one_file && is_folder(file)) {
     complaints.add(store.place, shown(file.string()) + " is a directory; write a file's path");
   }
 }

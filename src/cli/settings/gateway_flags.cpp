@@ -6,6 +6,7 @@
 #include "gateway/auth/scope.hpp"
 #include "http/head.hpp"
 #include "http/server.hpp"
+#include "store/known_kinds.hpp"
 
 #include <idem/fingerprint.hpp>
 #include <idem/open_store.hpp>
@@ -255,12 +256,11 @@ void parse_timings(const GatewayFlags& flags, GatewayOptions& options, Complaint
   parse_given_duration(flags.keepalive_idle, settings.upstream_keep_alive_idle, complaints);
 }
 
-/// By default beside the SQLite file: that directory is writable and no memory file system.
+/// By default beside a store on the disk: that directory is writable and no memory file system.
 std::string spill_dir_of(const GatewayFlags& flags) {
-  static constexpr std::string_view sqlite = "sqlite:";
   if (!flags.spill_dir.text.empty()) return flags.spill_dir.text;
-  if (flags.store.text.starts_with(sqlite)) {
-    const auto parent = std::filesystem::path(flags.store.text.substr(sqlite.size())).parent_path();
+  if (const auto path = path_in(flags.store.text)) {
+    const auto parent = std::filesystem::path(*path).parent_path();
     return parent.empty() ? "." : parent.string();
   }
   const char* const chosen = std::getenv("TMPDIR");
@@ -294,6 +294,12 @@ void parse_process(const GatewayFlags& flags, GatewayOptions& options, Complaint
   options.spill_dir = spill_dir_of(flags);
   options.migrate = is_true(flags.migrate);
   parse_number(flags.threads, options.threads);
+  if (parse_given_size(flags.store_cache, store_cache_bytes_max, options.store_cache_bytes,
+                       complaints) &&
+      options.store_cache_bytes < store_cache_bytes_min) {
+    complaints.add(flags.store_cache.place,
+                   shown(flags.store_cache.text) + " is too little; write at least 1MiB");
+  }
   options.log_format = flags.log_format.text;
   parse_number(flags.connections, options.connections);
   parse_number(flags.connections_per_address, options.connections_per_address);

@@ -75,7 +75,8 @@ struct GatewayFlags {
   Given tls_client_ca{};
   Given upstream_ca{};
   Given upstream_verify{"true"};
-  Given store{"sqlite:./idem.db"};
+  Given store{"embedded:./idem.store"};
+  Given store_cache{"256MiB"};
   Given store_id{};
   Given migrate{"false"};
   CallerFlags caller{};

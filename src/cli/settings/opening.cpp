@@ -24,7 +24,7 @@ LogField records_of(Store& store, const OpenedStore& opened, const std::string& 
   if (!census) return {"records", "unknown"};
   const auto& by_state = census->by_state;
   const auto all = std::accumulate(by_state.begin(), by_state.end(), std::uint64_t{0});
-  const bool is_estimate = all > counted_records_max && !url.starts_with("sqlite:");
+  const bool is_estimate = all > counted_records_max && !path_in(url);
   return {is_estimate ? "records_about" : "records", all};
 }
 
@@ -102,7 +102,8 @@ std::expected<std::unique_ptr<Store>, StartFailure> open_configured_store(
                                      .make = make,
                                      .contradicted = [contradicted] { *contradicted = true; }},
                            .opened = [&](const OpenedStore& found) { opened = found; },
-                           .encryption = options.encryption});
+                           .encryption = options.encryption,
+                           .cache_bytes = options.store_cache_bytes});
   if (!store) {
     return std::unexpected(StartFailure{std::move(store.error()), *contradicted ? usage : failed});
   }

@@ -4,6 +4,7 @@
 #include "config/words.hpp"
 #include "http/head.hpp"
 #include "http/server.hpp"
+#include "store/known_kinds.hpp"
 
 #include <array>
 #include <charconv>
@@ -15,13 +16,13 @@ namespace {
 using admin::LoginSettings;
 using config::shown;
 
-/// By default beside the SQLite file, if that is the store, else beside the settings file.
+/// By default beside a store on the disk, else beside the settings file.
 std::string file_of(const GatewayFlags& flags, const Given& given, std::string_view ending) {
-  static constexpr std::string_view sqlite = "sqlite:";
-  const std::string& store = flags.store.text;
   if (!given.text.empty()) return given.text;
-  if (store.starts_with(sqlite)) {
-    return store.substr(sqlite.size(), store.find('?') - sqlite.size()) + std::string(ending);
+  if (auto store = path_in(flags.store.text)) {
+    // Beside a directory that is written with a slash at its end, too.
+    while (store->size() > 1 && store->ends_with('/')) store->pop_back();
+    return *store + std::string(ending);
   }
   const auto path = std::filesystem::path(flags.folder) / ("idem" + std::string(ending));
   std::error_code error;  // The working directory may be gone.

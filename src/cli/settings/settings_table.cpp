@@ -44,10 +44,11 @@ Table process_settings(GatewayFlags& f) {
        "{reference} in it, the upstream's reference: the console links to it"},
       {"admin_token_file", "--admin-token-file", path, &f.admin_token_file,
        "file in which the process puts an operator's token when no other login is configured; by "
-       "default PATH.admin-token beside a SQLite file, else idem.admin-token beside the settings"},
+       "default PATH.admin-token beside a store on the disk, else idem.admin-token beside the "
+       "settings"},
       {"admin_tokens", "--admin-tokens", path, &f.admin_tokens,
        "file with digests of tokens, written by idem admin token; by default PATH.admin-tokens "
-       "beside a SQLite file, else idem.admin-tokens beside the settings"},
+       "beside a store on the disk, else idem.admin-tokens beside the settings"},
       {"admin_probes", "--admin-probes", one_of("loopback|everywhere|nowhere"), &f.admin_probes,
        "which clients may ask /livez, /readyz and /metrics without a login"},
       {"admin_identity.field", "--admin-identity-field", text, &f.admin_identity_field,
@@ -153,12 +154,14 @@ Table store_settings(GatewayFlags& f) {
       "URL of the store: " + store_url_forms() + ", which stores nothing on disk";
   return {
       {"store", "--store", config::store, &f.store, store_help},
+      {"store_cache", "--store-cache", config::size_up_to(store_cache_bytes_max), &f.store_cache,
+       "memory that embedded: may use instead of reads from its disk"},
       {"store_id", "--store-id", text, &f.store_id,
        "the id that the store must have, as the start logs it; another or a new store is refused"},
       {"migrate", "--migrate", truth, &f.migrate, "upgrade the store's schema if it is older"},
       {"spill_dir", "--spill-dir", path, &f.spill_dir,
        "directory for keyed bodies above 64KiB while they are served, as files without a name; by "
-       "default the SQLite file's directory, else TMPDIR or /tmp"},
+       "default the directory that an embedded: or sqlite: store is in, else TMPDIR or /tmp"},
       {"threads", "--threads", number(0, 256), &f.threads,
        "event loops; by default (0) one per core", restart, gateways},
       {"log_format", "--log-format", one_of("text|json"), &f.log_format,

@@ -71,7 +71,8 @@ class Leftover {
 class OwnerLock {
  public:
   explicit OwnerLock(const std::string& path)
-      : file_(::open((path + "/index/LOCK").c_str(), O_RDWR | O_CLOEXEC)),
+      : directory_(path),
+        file_(::open((path + "/index/LOCK").c_str(), O_RDWR | O_CLOEXEC)),
         is_missing_(file_ < 0 && (errno == ENOENT || errno == ENOTDIR)) {}
   ~OwnerLock() {
     if (file_ >= 0) ::close(file_);
@@ -82,6 +83,7 @@ class OwnerLock {
   /// A store without the file is damaged, and no process has it open. False: one has, or nobody
   /// knows.
   bool take() const {
+    if (!directory_.take()) return false;
     if (file_ < 0) return is_missing_;
     struct flock range{};
     range.l_type = F_WRLCK;
@@ -90,6 +92,7 @@ class OwnerLock {
   }
 
  private:
+  DirectoryLock directory_;
   int file_;
   bool is_missing_;
 };

@@ -222,9 +222,15 @@ void CommitLog::begin_file() {
   in_use_ = embedded::PathInUse(files_.path_of(next));
   // After a burst there are more than the next ones will need.
   while (last_in_.size() > 2 && std::next(last_in_.begin())->second <= reusable_to_) {
-    files_.remove(last_in_.begin()->first);
-    last_in_.erase(last_in_.begin());
+    remove_oldest();
   }
+}
+
+/// One after the other: with a gap between the files a start could not tell whether one is lost.
+void CommitLog::remove_oldest() {
+  files_.remove(last_in_.begin()->first);
+  last_in_.erase(last_in_.begin());
+  sync_folder(files_.folder());
 }
 
 /// Takes the oldest file, if no start needs it.
@@ -232,14 +238,14 @@ bool CommitLog::use_again() {
   // Never the file that has just ended: until the next one has a frame, a start begins with it.
   while (last_in_.size() > 1 && has_reusable()) {
     const std::uint32_t oldest = last_in_.begin()->first;
-    last_in_.erase(last_in_.begin());
     struct stat facts{};
     if (::fstat(files_.file(oldest), &facts) != 0) files_.fail_closed("looking at a file");
     if (static_cast<std::uint64_t>(facts.st_size) >= file_bytes_) {
+      last_in_.erase(oldest);
       files_.rename(oldest, current_);
       return true;
     }
-    files_.remove(oldest);
+    remove_oldest();
   }
   return false;
 }

@@ -55,6 +55,7 @@ class CommitLog {
   std::expected<void, std::string> read_format(bool may_make);
   void begin_file();
   bool use_again();
+  void remove_oldest();
   void make_room(std::uint64_t bytes);
   char* frame_buffer(std::size_t bytes);
   void write_durably(std::string_view frame);

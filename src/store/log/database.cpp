@@ -49,8 +49,7 @@ std::string damaged(const std::string& path, const std::string& what) {
 StoreError failure(const std::string& path, const Status& status) {
   const std::string text = status.ToString();
   if (status.IsIOError() && text.find("lock") != std::string::npos) {
-    return {StoreError::Code::unavailable,
-            fmt::format("another process owns {}: one store serves one process at a time", path)};
+    return {StoreError::Code::unavailable, owned_by_another(path)};
   }
   return {StoreError::Code::refused, fmt::format("{}: {}", path, text)};
 }
@@ -123,7 +122,9 @@ std::expected<std::unique_ptr<Database>, StoreError> Database::open(const Databa
   Status opened = made->open_index(index_options(how.sizes), how.sizes);
   const auto is_whole = [&] {
     RunningSection unused;
-    return look(how, unused).has_value();
+    DatabaseSettings alone = how;
+    alone.is_alone = true;
+    return look(alone, unused).has_value();
   };
   if (opened.IsCorruption() && mend_torn_manifest(index_of(how.path), is_whole)) {
     made.reset(new Database(how, running));
@@ -147,6 +148,7 @@ std::expected<std::unique_ptr<Database>, StoreError> Database::open(const Databa
   if (!making->finish()) {
     return refused(fmt::format("{}: cannot be written to: {}", how.path, std::strerror(errno)));
   }
+  made->making_.emplace(std::move(*making));
   made->index_ = embedded::PathInUse(index_of(how.path));
   made->ids_.start();
   return made;
@@ -156,6 +158,7 @@ std::expected<std::unique_ptr<Database>, StoreError> Database::look(const Databa
                                                                     RunningSection& running) {
   std::unique_ptr<Database> made(new Database(how, running));
   made->is_look_ = true;
+  made->is_alone_ = how.is_alone;
   ::rocksdb::DBOptions options = index_options(how.sizes);
   options.create_if_missing = options.create_missing_column_families = false;
   options.max_open_files = -1;  // All at once, before that process deletes one.
@@ -246,7 +249,7 @@ std::expected<void, std::string> Database::catch_up() {
   });
   if (!replayed) return replayed;
   // Versions are written to their files behind their frame.
-  if (!is_look_ && records_.goes_beyond_its_end()) damage = "its log ends before its versions";
+  if (is_alone_ && records_.goes_beyond_its_end()) damage = "its log ends before its versions";
   if (log_.last_number() < std::max(*last, saved_ids)) damage = "its log ends before its index";
   if (!damage.empty()) return std::unexpected(damage);
   return {};

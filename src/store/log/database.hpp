@@ -3,6 +3,7 @@
 #include "store/log/commit_log.hpp"
 #include "store/log/ids/id_table.hpp"
 #include "store/log/log_store.hpp"
+#include "store/log/making.hpp"
 #include "store/log/running_section.hpp"
 #include "store/log/version_files.hpp"
 
@@ -38,6 +39,7 @@ inline constexpr std::string_view meta_copied_at = "copied_at";
 struct DatabaseSettings {
   std::string path;
   LogSizes sizes{};
+  bool is_alone = false;  ///< Of a look: no process has the store open.
 };
 
 /// The log of commits, the files of versions, the table of ids, and an index of the rest in
@@ -134,9 +136,11 @@ class Database {
   void build_frame(std::string_view changes, bool is_whole);
   void append_framed(std::string_view bytes);
 
+  std::optional<Making> making_;  ///< First, as it keeps other processes out to the end.
   std::string path_;
   embedded::PathInUse index_;
   bool is_look_ = false;
+  bool is_alone_ = true;
   bool has_saved_all_ = false;
   RunningSection* running_ = nullptr;
   Background background_;

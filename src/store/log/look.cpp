@@ -5,6 +5,7 @@
 #include "core/record/which_store.hpp"
 #include "core/transitions/transitions.hpp"
 #include "store/log/compaction.hpp"
+#include "store/log/making.hpp"
 #include "store/log/meta.hpp"
 
 #include <fcntl.h>
@@ -109,6 +110,11 @@ std::optional<StoreFileError> why_no_store(const std::string& path) {
   }
   if (!S_ISDIR(found.st_mode)) {
     return StoreFileError{Kind::refused, path + ": is a file, and the store is a directory"};
+  }
+  if (is_being_made(path)) {
+    return StoreFileError{Kind::refused, path +
+                                             ": its making is under way or was cut off, and no "
+                                             "key was confirmed there"};
   }
   const std::string format = path + "/commits/format";
   if (::stat(format.c_str(), &found) == 0) return std::nullopt;

@@ -12,20 +12,54 @@
 #include <cstring>
 #include <filesystem>
 #include <set>
+#include <string_view>
 #include <system_error>
 #include <utility>
 
 namespace idem::segments {
 namespace {
 
+namespace fs = std::filesystem;
+
 /// It is there while the store is made. Without it a start could not tell a store whose making was
 /// cut off from one that lost a part.
 constexpr const char* mark_name = "unfinished";
-constexpr std::array parts{"index", "commits", "records", "ids"};
+constexpr std::array<std::string_view, 4> parts{"index", "commits", "records", "ids"};
 /// At the root of an ext4 file system.
 constexpr const char* found_name = "lost+found";
 
 std::string mark_of(const std::string& path) { return path + "/" + mark_name; }
+
+std::set<std::string> names_in(const fs::path& path, std::error_code& code) {
+  std::set<std::string> names;
+  for (const auto& entry : fs::directory_iterator(path, code)) {
+    names.insert(entry.path().filename().string());
+  }
+  return names;
+}
+
+/// A making confirms nothing: it writes neither a frame, nor a version, nor an id, and no entry of
+/// the index.
+bool is_left_by_a_making(const fs::path& part) {
+  const std::string name = part.filename().string();
+  std::error_code code;
+  const auto inner = names_in(part, code);
+  if (code) return false;
+  return std::ranges::all_of(inner, [&](const std::string& file) {
+    if (name == "index") return !file.ends_with(".sst");
+    return name == "commits" && (file == "format" || file == "format.part");
+  });
+}
+
+/// The first of `names` in the directory that a making did not make.
+std::optional<std::string> first_of_others(const fs::path& path,
+                                           const std::set<std::string>& names) {
+  for (const std::string& name : names) {
+    if (std::ranges::find(parts, name) == parts.end() || !is_left_by_a_making(path / name))
+      return name;
+  }
+  return std::nullopt;
+}
 
 std::unexpected<StoreError> refused(std::string why) {
   return std::unexpected(StoreError{StoreError::Code::refused, std::move(why)});
@@ -46,74 +80,116 @@ bool put_mark(const std::string& path) {
   const int mark = ::open(mark_of(path).c_str(), O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
   if (mark < 0) return false;
   ::close(mark);
-  return sync_directory(path) && sync_directory(std::filesystem::path(path).parent_path());
+  return sync_directory(path) && sync_directory(fs::path(path).parent_path());
 }
 
 }  // namespace
 
 bool has_store(const std::string& path) {
   std::error_code code;
-  return !std::filesystem::exists(mark_of(path), code) &&
-         std::ranges::any_of(parts, [&](const char* part) {
-           return std::filesystem::exists(std::filesystem::path(path) / part, code);
-         });
+  return !fs::exists(mark_of(path), code) && std::ranges::any_of(parts, [&](std::string_view part) {
+    return fs::exists(fs::path(path) / part, code);
+  });
 }
 
 std::expected<Making, StoreError> Making::begin(const std::string& path) {
   std::error_code code;
-  const auto parent = std::filesystem::path(path).parent_path();
-  if (!std::filesystem::is_directory(parent, code)) {
+  const auto parent = fs::path(path).parent_path();
+  if (!fs::is_directory(parent, code)) {
     return refused(fmt::format("{}: the directory {} does not exist", path, parent.string()));
   }
-  if (std::filesystem::exists(path, code) && !std::filesystem::is_directory(path, code)) {
+  if (fs::exists(path, code) && !fs::is_directory(path, code)) {
     return refused(path + ": is a file, and the store is a directory");
   }
   if (::mkdir(path.c_str(), 0700) != 0 && errno != EEXIST) return cannot(path, "created");
-  const int folder = ::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-  if (folder < 0) return cannot(path, "opened");
-  Making making(path, folder);
-  if (::flock(folder, LOCK_EX | LOCK_NB) != 0) {
+  DirectoryLock lock(path);
+  if (!lock.take()) {
     if (errno != EWOULDBLOCK) return cannot(path, "locked");
-    return std::unexpected(StoreError{StoreError::Code::unavailable,
-                                      fmt::format("another process is opening {}", path)});
+    return std::unexpected(StoreError{StoreError::Code::unavailable, owned_by_another(path)});
   }
-  std::set<std::string> names;
-  for (const auto& entry : std::filesystem::directory_iterator(path, code)) {
-    names.insert(entry.path().filename().string());
+  Making making(path, std::move(lock));
+  std::set<std::string> names = names_in(path, code);
+  if (code) return refused(fmt::format("{}: cannot be read: {}", path, code.message()));
+  const bool has_mark = names.erase(mark_name) > 0;
+  if (names.erase(found_name) > 0 && names.empty() &&
+      !names_in(fs::path(path) / found_name, code).empty()) {
+    return refused(fmt::format(
+        "{}: has nothing but files in {}, which may be those of a store: look at them, and move "
+        "them away",
+        path, found_name));
   }
-  if (code) {
-    errno = code.value();
-    return cannot(path, "read");
-  }
-  names.erase(found_name);
-  making.is_new_ = names.empty() || names.erase(mark_name) > 0;
-  if (!making.is_new_) {
+  if (!has_mark && !names.empty()) {
     if (has_store(path)) return making;
     return refused(fmt::format(
         "{}: has other files and no store; write the path of a new or an empty directory", path));
   }
-  if (!put_mark(path)) return cannot(path, "written to");
-  for (const std::string& name : names) {
-    std::filesystem::remove_all(std::filesystem::path(path) / name, code);
-    if (!code) continue;
-    errno = code.value();
-    return cannot(path + "/" + name, "removed");
+  if (const auto other = first_of_others(path, names)) {
+    return refused(fmt::format(
+        "{}: has the file {}, which the making of a store leaves when it is cut off, beside {}, "
+        "which it did not make: if that is a store that you brought back, delete {}",
+        path, mark_name, *other, mark_of(path)));
   }
+  if (!put_mark(path)) return cannot(path, "written to");
+  making.is_new_ = true;
+  if (!making.remove_parts()) return cannot(path, "cleared");
   return making;
+}
+
+bool Making::remove_parts() const {
+  return std::ranges::all_of(parts, [&](std::string_view part) {
+    std::error_code code;
+    fs::remove_all(fs::path(path_) / part, code);
+    errno = code.value();
+    return !code;
+  });
 }
 
 Making::Making(Making&& other) noexcept
     : path_(std::move(other.path_)),
-      folder_(std::exchange(other.folder_, -1)),
-      is_new_(other.is_new_) {}
+      lock_(std::move(other.lock_)),
+      is_new_(std::exchange(other.is_new_, false)) {}
 
 Making::~Making() {
-  if (folder_ >= 0) ::close(folder_);
+  if (!is_new_) return;
+  const int error = errno;
+  if (remove_parts()) ::unlink(mark_of(path_).c_str());
+  errno = error;
 }
 
 bool Making::finish() {
   if (!is_new_) return true;
-  return ::fsync(folder_) == 0 && ::unlink(mark_of(path_).c_str()) == 0 && ::fsync(folder_) == 0;
+  if (!sync_directory(path_)) return false;
+  is_new_ = false;  // Nothing is removed any more.
+  return ::unlink(mark_of(path_).c_str()) == 0 && sync_directory(path_);
+}
+
+DirectoryLock::DirectoryLock(const std::string& path)
+    : path_(path), folder_(::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC)) {}
+
+DirectoryLock::DirectoryLock(DirectoryLock&& other) noexcept
+    : path_(std::move(other.path_)), folder_(std::exchange(other.folder_, -1)) {}
+
+DirectoryLock::~DirectoryLock() {
+  if (folder_ >= 0) ::close(folder_);
+}
+
+bool DirectoryLock::take() const {
+  if (folder_ < 0 || ::flock(folder_, LOCK_EX | LOCK_NB) != 0) return false;
+  struct stat mine{};
+  struct stat present{};
+  if (::fstat(folder_, &mine) != 0 || ::stat(path_.c_str(), &present) != 0) return false;
+  if (mine.st_dev == present.st_dev && mine.st_ino == present.st_ino) return true;
+  errno = EWOULDBLOCK;  // A restore put another directory there meanwhile.
+  return false;
+}
+
+std::string owned_by_another(const std::string& path) {
+  return fmt::format("another process owns {}: one store serves one process at a time", path);
+}
+
+bool is_being_made(const std::string& path) {
+  std::error_code code;
+  return fs::exists(mark_of(path), code);
 }
 
 }  // namespace idem::segments

@@ -10,26 +10,51 @@ namespace idem::segments {
 /// Whether a start would find a store in the directory `path`, whole or damaged. One whose making
 /// was cut off is none: nobody got a confirmation from it.
 bool has_store(const std::string& path);
+/// Its making is under way, or was cut off.
+bool is_being_made(const std::string& path);
+
+/// "another process owns PATH: ..."
+std::string owned_by_another(const std::string& path);
+
+/// Of a store's directory: of the one that is at its path. A process with the store holds it, and
+/// a restore that puts another directory there.
+class DirectoryLock {
+ public:
+  explicit DirectoryLock(const std::string& path);
+  DirectoryLock(DirectoryLock&& other) noexcept;
+  DirectoryLock& operator=(DirectoryLock&&) = delete;
+  ~DirectoryLock();
+
+  /// False: see errno, which is EWOULDBLOCK if another process has it.
+  [[nodiscard]] bool take() const;
+
+ private:
+  std::string path_;
+  int folder_;
+};
 
 /// The start of a store: makes its directory if there is none, and removes what is left of a making
-/// that was cut off. Other starts of the same store are refused until this object is gone.
+/// that was cut off. Other starts of the same store, and restores, are refused until this object is
+/// gone.
 class Making {
  public:
   /// `path` is absolute. Refuses what is no directory, and a directory with other files than a
-  /// store's. `unavailable`: another process is starting it.
+  /// store's. `unavailable`: another process has it.
   static std::expected<Making, StoreError> begin(const std::string& path);
   Making(Making&& other) noexcept;
   Making& operator=(Making&&) = delete;
+  /// Unless it was finished, removes what was made.
   ~Making();
 
   /// The store's parts are all there, and durable but for their names. False: see errno.
   [[nodiscard]] bool finish();
 
  private:
-  Making(std::string path, int folder) : path_(std::move(path)), folder_(folder) {}
+  Making(std::string path, DirectoryLock lock) : path_(std::move(path)), lock_(std::move(lock)) {}
+  [[nodiscard]] bool remove_parts() const;
 
   std::string path_;
-  int folder_;  ///< Locked.
+  DirectoryLock lock_;
   bool is_new_ = false;
 };
 

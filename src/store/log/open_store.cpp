@@ -73,7 +73,7 @@ std::expected<Settled, std::string> settle(std::optional<StoreIdentity> found,
 std::expected<OpenedStoreParts, StoreError> open_store(const std::string& path,
                                                        const IdentitySettings& settings,
                                                        const LogOptions& options) {
-  if (path.empty()) return refused("log:", "the store's path is empty");
+  if (path.empty()) return refused("embedded:", "the store's path is empty");
   const std::string absolute = std::filesystem::absolute(path).lexically_normal().string();
   if (const auto why = why_not(options.which, std::nullopt); why && !has_store(absolute)) {
     return refused(absolute, *why);

@@ -7,15 +7,16 @@
 namespace idem {
 namespace {
 
-constexpr std::string_view scheme = "log:";
+constexpr std::string_view scheme = "embedded:";
 
 std::expected<void, std::string> check(const std::string&) { return {}; }
 
 std::expected<std::unique_ptr<Store>, StoreError> open(const std::string& url,
                                                        const IdentitySettings& identity,
                                                        const OpenOptions& options) {
-  return open_log(url.substr(scheme.size()), identity,
-                  {.host = {}, .which = options.which, .opened = options.opened});
+  LogOptions how{.host = {}, .which = options.which, .opened = options.opened};
+  how.sizes.cache_bytes = options.cache_bytes;
+  return open_log(url.substr(scheme.size()), identity, how);
 }
 
 constexpr StoreFileKind file{&segments::check_store, &segments::identify_store,
@@ -24,8 +25,8 @@ constexpr StoreFileKind file{&segments::check_store, &segments::identify_store,
 }  // namespace
 
 extern "C" {
-extern const StoreKind idem_kind_log;
-const StoreKind idem_kind_log{&check, &open, nullptr, nullptr, &file};
+extern const StoreKind idem_kind_embedded;
+const StoreKind idem_kind_embedded{&check, &open, nullptr, nullptr, &file};
 }
 
 }  // namespace idem

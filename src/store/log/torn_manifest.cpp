@@ -83,6 +83,11 @@ bool undo_unfinished_mending(const std::string& index) {
     const std::string path = entry.path().string();
     if (!path.ends_with(torn)) continue;
     const std::string list = path.substr(0, path.size() - torn.size());
+    const auto whole = whole_file(path);
+    const auto cut = whole_file(list);
+    if (!whole || !cut) return false;
+    // Another one is there since: a copy was brought back, or a later start went on.
+    if (!whole->starts_with(*cut)) continue;
     if (std::rename(path.c_str(), list.c_str()) != 0) return false;
   }
   return true;

@@ -16,7 +16,8 @@ namespace idem::segments {
                                       const std::function<bool()>& is_whole);
 
 /// In front of each start: brings back the list of a mending that was cut off before `is_whole`
-/// answered, because RocksDB deletes files that a list does not name. False: see errno.
+/// answered, because RocksDB deletes files that a list does not name. False: it cannot be read or
+/// written.
 [[nodiscard]] bool undo_unfinished_mending(const std::string& index);
 
 }  // namespace idem::segments

@@ -99,7 +99,7 @@ TEST_F(DoctorCommand, a_gateway_that_serves_is_fine_and_stays_as_it_is) {
 }
 
 TEST_F(DoctorCommand, a_log_that_is_not_there_or_has_other_settings_is_named) {
-  const std::string url = "log:" + file("idem.log");
+  const std::string url = "embedded:" + file("idem.log");
   const std::string upstream = "http://" + provider_.address();
   expect(diagnose(config(upstream, "", url)), "store", "warning", "a start makes a new store");
   EXPECT_FALSE(fs::exists(file("idem.log"))) << "it makes nothing";

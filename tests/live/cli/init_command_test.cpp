@@ -43,7 +43,7 @@ class InitAndRun : public testing::Test {
 
 TEST_F(InitAndRun, a_gateway_runs_with_what_was_written) {
   const auto made = shell("idem init --listen 127.0.0.1:0 --admin 127.0.0.1:0 --upstream " +
-                          upstream() + " --scope static:my-api --store sqlite:./idem.db");
+                          upstream() + " --scope static:my-api --store embedded:./idem.store");
   ASSERT_EQ(made.exit_code, 0) << made.output;
   const auto gateway = start("idem gateway --config idem.yaml");
   const auto address = gateway->wait_for_address("gateway");
@@ -52,7 +52,7 @@ TEST_F(InitAndRun, a_gateway_runs_with_what_was_written) {
   EXPECT_EQ(first.status, 201) << first.raw;
   EXPECT_TRUE(replays(first, send_once(address, charge("k"))));
   EXPECT_EQ(provider_.effects("k"), 1);
-  EXPECT_TRUE(fs::exists(dir_.path() / "idem.db"));
+  EXPECT_TRUE(fs::exists(dir_.path() / "idem.store"));
   gateway->signal(SIGTERM);
   EXPECT_EQ(gateway->exit_code(), 0);
 }
@@ -62,7 +62,7 @@ TEST_F(InitAndRun, the_three_commands_run_as_they_are_printed) {
        {"static:my-api", "header:X-Tenant-Id --trusted-proxy 127.0.0.1/32", "authorization"}) {
     SCOPED_TRACE(scope);
     fs::remove(dir_.path() / "idem.yaml");
-    fs::remove(dir_.path() / "idem.db");
+    fs::remove_all(dir_.path() / "idem.store");
     const auto made = shell("idem init --listen " + unused_address() + " --admin " +
                             unused_address() + " --upstream " + upstream() + " --scope " + scope);
     ASSERT_EQ(made.exit_code, 0) << made.output;
@@ -93,7 +93,7 @@ TEST_F(InitAndRun, a_person_answers_on_a_terminal) {
   person.type("header:X-Tenant-Id\n");
   ASSERT_TRUE(person.shows("--trusted-proxy [127.0.0.1/32]: "));
   person.type("\n");
-  ASSERT_TRUE(person.shows("--store [sqlite:./idem.db]: "));
+  ASSERT_TRUE(person.shows("--store [embedded:./idem.store]: "));
   EXPECT_FALSE(fs::exists(dir_.path() / "idem.yaml")) << "before the last answer";
   person.type("\n");
   ASSERT_TRUE(person.shows("idem.yaml is written"));

@@ -165,7 +165,7 @@ TEST_F(WhichStoreAtStart, a_full_disk_at_a_start_is_an_error_with_a_sentence) {
 }
 
 TEST_F(WhichStoreAtStart, a_log_at_a_size_limit_is_an_error_with_a_sentence) {
-  const std::string url = "log:" + (dir_.path() / "full.log").string();
+  const std::string url = "embedded:" + (dir_.path() / "full.log").string();
   for (const std::uint64_t bytes : {0UL, 4'096UL, 300'000UL, 60'000'000UL}) {
     Process process(
         {.program = built_program("idem"),

@@ -8,6 +8,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <cstring>
 #include <map>
@@ -29,9 +30,10 @@ RecordId killed_key(std::uint64_t number) {
 }
 
 /// Runs of records expire at once, and so leave files that nothing is in any more; of other runs
-/// most do, and leave files that are copied together.
+/// most do, and leave files that are copied together. The first ones of a life stay.
 bool is_brief(std::uint64_t number) {
-  return number / 400 % 2 == 0 || (number / 800 % 2 == 0 && number % 4 != 0);
+  const std::uint64_t run = number / 400 % 4;
+  return run == 1 || (run == 2 && number % 4 != 0);
 }
 
 Reserve reserve_of(std::uint64_t number, int token_number) {
@@ -91,8 +93,14 @@ void KilledWriter::write_on(const std::string& path, std::uint64_t first) {
           });
     });
   };
+  const auto end = ask_and_wait(*store, ReadLines{"audit", 0, 0});
+  if (!end) ::_exit(1);
+  std::uint64_t line = end->last;
   for (int i = 0; i < callers; ++i) pair();
   for (int i = 0;; ++i) {
+    const auto appended = ask_and_wait(*store, AppendLine{"audit", line, answer_of(line + 1)});
+    if (!appended || !appended->appended) ::_exit(1);
+    say('j', ++line);
     // The clock is each process's own: the next one's must be ahead of this one's.
     if (i < a_life / Millis(1) - 1) clock.advance(Millis(1));
     (void)ask_and_wait(*store, Sweep{64});
@@ -149,10 +157,24 @@ std::vector<KilledWriter::Said> KilledWriter::run_and_kill(
 
 std::string KilledWriter::first_loss(Store& store, const std::vector<Said>& all) {
   std::map<std::uint64_t, char> last;
-  for (const Said& said : all) last[said.number] = said.what;
+  std::uint64_t lines = 0;
+  for (const Said& said : all) {
+    if (said.what == 'j') {
+      lines = std::max(lines, said.number);
+    } else {
+      last[said.number] = said.what;
+    }
+  }
+  const auto read = ask_and_wait(store, ReadLines{"audit", lines == 0 ? 0 : lines - 1, 1});
+  if (!read) return read.error().detail;
+  if (read->last < lines) return fmt::format("line {} of the journal is lost", lines);
+  if (lines > 0 && (read->lines.empty() || read->lines[0].bytes != answer_of(lines))) {
+    return fmt::format("line {} of the journal is another one", lines);
+  }
   for (const auto& [number, what] : last) {
     if (is_brief(number)) continue;  // Perhaps reaped by now.
     const auto outcome = ask_and_wait(store, reserve_of(number, 2));
+    ++judged_;
     if (!outcome) return fmt::format("{}: {}", number, outcome.error().detail);
     if (is<Execute>(*outcome)) return fmt::format("{} runs again after '{}'", number, what);
     if (what != 'c') continue;

@@ -19,7 +19,8 @@ class KilledWriter : public testing::Test {
   static constexpr Millis a_life = 5s;
   static constexpr std::uint64_t keys_of_a_life = 1'000'000;
 
-  /// What the killed process said: 'r' once a reserve was granted, 'c' once a complete was done.
+  /// What the killed process said: 'r' once a reserve was granted, 'c' once a complete was done,
+  /// 'j' once a line was in a journal.
   struct Said {
     char what;
     std::uint64_t number;
@@ -44,6 +45,7 @@ class KilledWriter : public testing::Test {
   std::string kind_ = "log";
   std::uint64_t segment_bytes_ = tiny;
   std::atomic<std::size_t> said_so_far_{0};
+  std::size_t judged_ = 0;  ///< Records that first_loss() asked for.
 
  private:
   [[noreturn]] void write_on(const std::string& path, std::uint64_t first);

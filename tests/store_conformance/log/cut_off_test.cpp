@@ -1,5 +1,7 @@
+#include "store/log/backup_store.hpp"
 #include "store/log/check_store.hpp"
 #include "store/log/log_store.hpp"
+#include "store/log/making.hpp"
 #include "store_conformance/log/runs.hpp"
 #include "store_conformance/lost_medium.hpp"
 
@@ -29,20 +31,88 @@ class LogCutOff : public OnLostMedium {
   }
 };
 
+// Nobody got a confirmation while the mark is there.
 TEST_F(LogCutOff, a_making_that_was_cut_off_is_made_anew) {
   open();
   store_.reset();
-  // Nobody got a confirmation while the mark is there.
+  for (const char* const part : {"/index", "/commits", "/records", "/ids"}) {
+    fs::remove_all(path(part));
+    fs::create_directory(path(part));
+  }
+  put_content(path("/index/MANIFEST-000001"), "half");
   put_content(path("/unfinished"), "");
-  fs::remove(path("/commits/format"));
-  EXPECT_FALSE(segments::check_store(path(), {}));
+  put_content(path("/commits/format.part"), "half");
+  const auto report = segments::check_store(path(), {});
+  ASSERT_FALSE(report);
+  EXPECT_NE(report.error().why.find("its making"), std::string::npos) << report.error().why;
   const auto missing =
       open_log(path(), test_settings(), {.host = clock.host(), .which = {.make = false}});
   ASSERT_FALSE(missing);
-  EXPECT_TRUE(fs::exists(path("/unfinished"))) << "changed nothing";
+  EXPECT_TRUE(fs::exists(path("/commits/format.part"))) << "changed nothing";
   open();
   complete(1);
   EXPECT_FALSE(fs::exists(path("/unfinished")));
+  EXPECT_FALSE(fs::exists(path("/commits/format.part")));
+}
+
+// Someone copied a store into the directory of a start that had failed.
+TEST_F(LogCutOff, T01_a_mark_beside_a_store_that_was_in_use_deletes_nothing) {
+  open();
+  complete(1);
+  store_.reset();
+  put_content(path("/unfinished"), "");
+  EXPECT_NE(refusal().find("if that is a store that you brought back, delete"), std::string::npos)
+      << refusal();
+  EXPECT_FALSE(segments::check_store(path(), {}));
+  fs::remove(path("/unfinished"));
+  open();
+  EXPECT_EQ(outcome_of(1), "replay");
+}
+
+TEST_F(LogCutOff, a_mark_beside_files_of_others_deletes_nothing) {
+  fs::create_directory(path());
+  put_content(path("/unfinished"), "");
+  put_content(path("/idem.db"), "records");
+  EXPECT_NE(refusal().find("beside idem.db"), std::string::npos) << refusal();
+  EXPECT_EQ(content_of(path("/idem.db")), "records");
+}
+
+TEST_F(LogCutOff, a_making_that_fails_leaves_no_mark) {
+  fs::create_directory(path());
+  fs::create_directory(path("/commits"));  // Not empty for what follows.
+  put_content(path("/unfinished"), "");
+  fs::create_directories(path("/records"));
+  {
+    auto making = segments::Making::begin(path());
+    ASSERT_TRUE(making) << making.error().detail;
+    put_content(path("/unfinished"), "");
+    fs::create_directory(path("/index"));
+  }
+  EXPECT_TRUE(fs::is_empty(path()));
+}
+
+TEST_F(LogCutOff, T01_one_start_at_a_time_and_no_restore_beside_it) {
+  auto making = std::make_unique<std::expected<segments::Making, StoreError>>(
+      segments::Making::begin(path()));
+  ASSERT_TRUE(*making);
+  const auto second = open_log(path(), test_settings(), {.host = clock.host()});
+  ASSERT_FALSE(second);
+  EXPECT_EQ(second.error().code, StoreError::Code::unavailable) << second.error().detail;
+  const std::string other = folder_.file("other");
+  ASSERT_TRUE(open_log(other, test_settings(), {.host = clock.host()}));
+  const std::string backup = folder_.file("backup");
+  ASSERT_TRUE(segments::back_up_store(other, backup, {}));
+  const RestoreOrder order{.from = backup, .path = path(), .keep_old = true};
+  EXPECT_FALSE(segments::restore_store(order));
+  making.reset();
+  ASSERT_TRUE(segments::restore_store(order));
+  open();
+}
+
+TEST_F(LogCutOff, what_a_check_of_the_disk_found_is_not_overlooked) {
+  fs::create_directories(path("/lost+found"));
+  put_content(path("/lost+found/#17"), "perhaps a part of a store");
+  EXPECT_NE(refusal().find("lost+found"), std::string::npos) << refusal();
 }
 
 TEST_F(LogCutOff, T01_a_whole_store_without_a_part_is_not_made_anew) {
@@ -89,29 +159,48 @@ TEST_F(LogCutOff, T16_a_torn_list_of_files_is_ended_where_it_is_whole) {
   EXPECT_EQ(report->found, 0);
 }
 
+// Where the log has not all that the shorter list lacks, a start would delete what that list does
+// not name.
 TEST_F(LogCutOff, T01_a_list_of_files_that_lost_more_is_refused_and_stays_as_it_is) {
-  open();
-  complete(1);
+  const LogSizes small{
+      .segment_bytes = 8UL << 10U, .cache_bytes = 1UL << 20U, .buffer_bytes = 16UL << 10U};
+  const auto start = [&] {
+    return open_log(path(), test_settings(), {.host = clock.host(), .sizes = small});
+  };
+  store_ = std::move(*start());
+  int number = 0;
+  do {
+    complete(++number);
+  } while (fs::exists(path("/commits/00000001.commits")) && number < 2'000);
   store_.reset();
-  const std::string list = manifest();
-  const std::string sound = content_of(list);
-  for (std::size_t at = 12; at + 60 < sound.size(); at += 7) {
-    std::string bytes = sound;
+  const std::string sound = folder_.file("sound");
+  fs::rename(path(), sound);
+  const std::string list = content_of(sound + "/index/CURRENT");
+  const std::string manifest = "/index/" + list.substr(0, list.size() - 1);
+  const std::size_t size = content_of(sound + manifest).size();
+  int refused = 0;
+  int opened = 0;
+  for (std::size_t at = 20; at + 4 < size; at += size / 40) {
+    fs::remove_all(path());
+    fs::copy(sound, path(), fs::copy_options::recursive);
+    std::string bytes = content_of(path() + manifest);
     bytes[at] = static_cast<char>(bytes[at] ^ 1);
-    put_content(list, bytes);
-    const std::string why = refusal();
-    if (why.empty()) {
-      // The log had what it lost.
-      open();
-      ASSERT_EQ(outcome_of(1), "replay") << "byte " << at;
-      return;
+    put_content(path() + manifest, bytes);
+    auto store = start();
+    if (store) {
+      ++opened;
+      for (int i = 1; i <= number; ++i) ASSERT_EQ(outcome_of(**store, i), "replay") << i;
+      continue;
     }
-    ASSERT_EQ(content_of(list), bytes) << "byte " << at;
-    ASSERT_FALSE(fs::exists(list + ".torn")) << "byte " << at;
+    ++refused;
+    EXPECT_EQ(content_of(path() + manifest), bytes) << "byte " << at;
+    for (const auto& entry : fs::directory_iterator(sound + "/index")) {
+      if (entry.path().extension() != ".sst") continue;
+      EXPECT_TRUE(fs::exists(path("/index") / entry.path().filename())) << "byte " << at;
+    }
   }
-  put_content(list, sound);
-  open();
-  EXPECT_EQ(outcome_of(1), "replay");
+  EXPECT_GT(refused, 0);
+  EXPECT_GT(opened, 0);
 }
 
 TEST_F(LogCutOff, T16_a_mending_that_was_cut_off_is_undone_first) {
@@ -125,6 +214,11 @@ TEST_F(LogCutOff, T16_a_mending_that_was_cut_off_is_undone_first) {
   open();
   EXPECT_EQ(outcome_of(1), "replay");
   EXPECT_FALSE(fs::exists(list + ".torn"));
+  store_.reset();
+  // One of another list, behind which a copy was brought back.
+  put_content(manifest() + ".torn", "of another one");
+  open();
+  EXPECT_EQ(outcome_of(1), "replay");
 }
 
 }  // namespace

@@ -13,7 +13,7 @@ namespace fs = std::filesystem;
 class LogFolder : public OnLostMedium {
  protected:
   void SetUp() override {
-    store_ = open_by_url("log:" + path(), clock);
+    store_ = open_by_url("embedded:" + path(), clock);
     complete(1);
   }
   std::string path(const char* part = "") const { return folder_.file("idem.log") + part; }
@@ -27,7 +27,7 @@ TEST_F(LogFolder, T01_a_folder_that_is_moved_stores_nothing_until_it_is_back) {
   EXPECT_EQ(outcome_of(1), "replay");
   complete(4);
   store_.reset();
-  store_ = open_by_url("log:" + path(), clock);
+  store_ = open_by_url("embedded:" + path(), clock);
   EXPECT_EQ(outcome_of(4), "replay");
 }
 
@@ -62,7 +62,7 @@ TEST_F(LogFolder, T01_at_its_end_a_store_that_was_moved_away_writes_nothing_to_t
   const auto there = contents();
   store_.reset();
   EXPECT_EQ(contents(), there);
-  store_ = open_by_url("log:" + before, clock);
+  store_ = open_by_url("embedded:" + before, clock);
   EXPECT_EQ(outcome_of(199), "replay");
 }
 
@@ -96,7 +96,7 @@ TEST_F(LogFolder, T01_without_its_log_what_was_committed_opens_no_more) {
   EXPECT_NE(refused.error().detail.find("its log ends before its index"), std::string::npos)
       << refused.error().detail;
   fs::copy(elsewhere(), after + "/commits/00000001.commits");
-  const auto store = open_by_url("log:" + after, clock);
+  const auto store = open_by_url("embedded:" + after, clock);
   for (const int number : {1, 5}) EXPECT_EQ(outcome_of(*store, number), "replay") << number;
 }
 

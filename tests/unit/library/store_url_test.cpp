@@ -40,8 +40,16 @@ TEST(StoreUrl, a_wrong_form_is_refused_with_the_form_to_write) {
       {"mariadb://db/idem", "write mysql://USER@HOST/DATABASE"},
       {"DynamoDB://table", "write dynamodb://TABLE?region=REGION"},
       {"dynamo://table", "write dynamodb://TABLE?region=REGION"},
+      {"embedded:", "embedded: names no path; write embedded:PATH, such as embedded:./idem.store"},
+      {"embedded:///var/idem.store", "write embedded:/var/idem.store"},
+      {"embedded:file:x", "write embedded:x"},
+      {"embedded:x?cache=1", "embedded: has no options"},
+      {"Embedded:x", "write embedded:PATH, in small letters"},
+      {"log:x", "write embedded:PATH"},
+      {"rocksdb://x", "write embedded:PATH"},
       {"oracle://db/idem",
-       "is no store of this version; write sqlite:PATH, postgres://USER@HOST/DATABASE, "
+       "is no store of this version; write embedded:PATH, sqlite:PATH, "
+       "postgres://USER@HOST/DATABASE, "
        "mysql://USER@HOST/DATABASE, redis://HOST, dynamodb://TABLE?region=REGION, "
        "hybrid:?truth=URL&fast=URL or memory:"},
   };
@@ -51,9 +59,10 @@ TEST(StoreUrl, a_wrong_form_is_refused_with_the_form_to_write) {
     EXPECT_NE(known.error().find(what_to_write), std::string::npos) << url << ": " << known.error();
   }
   for (const char* const right :
-       {"memory:", "sqlite:x.db", "sqlite:./x.db", "sqlite:/x.db", "sqlite:../a b/x.db",
-        "postgres://db/idem", "postgresql:///idem?host=/run/postgresql", "redis://h",
-        "mysql://u@db/idem", "mysql://u@a:1,b:2/idem", "dynamodb://idem?region=eu-central-1",
+       {"memory:", "embedded:x", "embedded:./x/", "embedded:/x", "sqlite:x.db", "sqlite:./x.db",
+        "sqlite:/x.db", "sqlite:../a b/x.db", "postgres://db/idem",
+        "postgresql:///idem?host=/run/postgresql", "redis://h", "mysql://u@db/idem",
+        "mysql://u@a:1,b:2/idem", "dynamodb://idem?region=eu-central-1",
         "hybrid:?truth=postgres://db/i&fast=redis://r",
         "hybrid:?fast=redis://r&truth=mysql://u@db/i"}) {
     EXPECT_TRUE(check_store_url(right)) << right;
