@@ -49,7 +49,7 @@ std::string with_absolute_options(const KnownKind& kind, const std::string& url,
 
 std::string form_to_write(const KnownKind& kind) {
   std::string text = "write " + std::string(kind.forms.front());
-  if (kind.is_path()) return text + ", in small letters";
+  if (kind.is_path()) return text;
   if (kind.forms.size() == 1) return text + ", in small letters and with //";
   for (const auto form : kind.forms.subspan(1)) {
     text += (form == kind.forms.back() ? " or " : ", ") + std::string(form);
@@ -101,7 +101,8 @@ std::optional<std::string> what_was_meant(std::string_view url) {
   for (const KnownKind& kind : known_kinds()) {
     const auto begins = [&](std::string_view mistaken) { return scheme.starts_with(mistaken); };
     const bool is_its_own = !is_in_small_letters && scheme + ':' == kind.schemes.front();
-    if (is_its_own || std::ranges::any_of(kind.mistaken, begins)) return form_to_write(kind);
+    if (is_its_own && kind.is_path()) return form_to_write(kind) + ", in small letters";
+    if (std::ranges::any_of(kind.mistaken, begins)) return form_to_write(kind);
   }
   if (!is_in_small_letters && scheme == "hybrid") {
     return "write hybrid:?truth=URL&fast=URL, in small letters";

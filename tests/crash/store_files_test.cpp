@@ -60,14 +60,14 @@ class StoreFiles : public testing::TestWithParam<std::string> {
   }
   std::string file(const std::string& name) const { return dir_.path() / name; }
   std::string url() const { return GetParam() + ":" + file("idem.db"); }
-  bool is_log() const { return GetParam() == "log"; }
+  bool is_log() const { return GetParam() == "embedded"; }
 
   TempDir dir_;
   Provider provider_;
   std::unique_ptr<Gateway> gateway_;
 };
 
-INSTANTIATE_TEST_SUITE_P(Stores, StoreFiles, testing::Values("sqlite", "log"), name_of_kind);
+INSTANTIATE_TEST_SUITE_P(Stores, StoreFiles, testing::Values("sqlite", "embedded"), name_of_kind);
 
 /// What only the file of SQLite's store has.
 class SqliteFiles : public StoreFiles {};
@@ -84,7 +84,7 @@ class LogFiles : public StoreFiles {
     std::ofstream(path, std::ios::binary | std::ios::trunc) << bytes;
   }
 };
-INSTANTIATE_TEST_SUITE_P(Stores, LogFiles, testing::Values("log"), name_of_kind);
+INSTANTIATE_TEST_SUITE_P(Stores, LogFiles, testing::Values("embedded"), name_of_kind);
 
 // ---- beside a gateway ----
 

@@ -76,7 +76,7 @@ class DoctorCommand : public testing::Test {
 };
 
 TEST_F(DoctorCommand, a_gateway_that_serves_is_fine_and_stays_as_it_is) {
-  for (const std::string scheme : {"sqlite", "log"}) {
+  for (const std::string scheme : {"sqlite", "embedded"}) {
     SCOPED_TRACE(scheme);
     const std::string url = scheme + ":" + file("idem." + scheme);
     const Gateway gateway({.upstream = provider_.address(), .store_url = url});

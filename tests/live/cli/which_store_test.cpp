@@ -112,11 +112,11 @@ TEST_F(WhichStoreAtStart, a_pinned_store_that_is_gone_is_refused) {
   ASSERT_FALSE(same->wait_for_address("gateway").empty()) << same->output();
   end(*same);
 
-  fs::rename(store(), dir_.path() / "moved.db");
+  fs::rename(dir_.path() / "etc" / "idem.store", dir_.path() / "moved.db");
   auto gone = start_in("a", pinned);
   EXPECT_EQ(gone->exit_code(), 1) << "its disk may be mounted later";
   EXPECT_NE(gone->output().find(id), std::string::npos) << gone->output();
-  EXPECT_FALSE(fs::exists(store())) << "and nothing was made";
+  EXPECT_FALSE(fs::exists(dir_.path() / "etc" / "idem.store")) << "and nothing was made";
 
   auto other = start_in("a", config(""));
   ASSERT_FALSE(other->wait_for_address("gateway").empty());
@@ -180,7 +180,7 @@ TEST_F(WhichStoreAtStart, a_log_at_a_size_limit_is_an_error_with_a_sentence) {
 
 TEST_F(WhichStoreAtStart, a_full_file_system_at_a_start_is_an_error_with_a_sentence) {
   const std::string here = dir_.path().string();
-  for (const std::string scheme : {"sqlite", "log"}) {
+  for (const std::string scheme : {"sqlite", "embedded"}) {
     // Root of a name space of its own is enough for a file system of 64 KiB.
     const std::string made = "unshare -rm sh -c 'mount -t tmpfs -o size=64k none " + here +
                              "/a 2>/dev/null || exit 77; head -c 60000 /dev/zero > " + here +
