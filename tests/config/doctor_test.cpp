@@ -61,9 +61,9 @@ TEST(Doctor, limits_are_compared_with_the_connections) {
   GatewayOptions options;
   options.connections = 1'000;
   constexpr auto unlimited = std::numeric_limits<std::uint64_t>::max();
-  expect(judge_limits({2'128, unlimited}, options)[0], Result::ok, "2128 are needed", "");
-  expect(judge_limits({2'127, unlimited}, options)[0], Result::warning, "1000 clients",
-         "LimitNOFILE=2128");
+  expect(judge_limits({3'128, unlimited}, options)[0], Result::ok, "3128 are needed", "");
+  expect(judge_limits({3'127, unlimited}, options)[0], Result::warning, "1000 clients",
+         "LimitNOFILE=3128");
   const auto small = judge_limits({9'999, 1'000}, options);
   ASSERT_EQ(small.size(), 2U);
   expect(small[1], Result::problem, "files of 1000 bytes", "LimitFSIZE");

@@ -283,7 +283,8 @@ class GatewayProcess {
   }
 
   std::expected<void, std::string> open_listeners() {
-    http::Admission::Options admission{options_.connections, options_.connections_per_address,
+    http::Admission::Options admission{clients_within_limit(options_.connections, options_.store),
+                                       options_.connections_per_address,
                                        settings_->scope.trusted_proxies, log_};
     const int passed = passed_.take(options_.listen, "gateway");
     sockets_stay_ = passed != http::Server::no_socket;

@@ -6,6 +6,7 @@
 #include "cli/doctor/machine_checks.hpp"
 #include "cli/doctor/network_checks.hpp"
 #include "cli/doctor/store_checks.hpp"
+#include "cli/process/resources.hpp"
 #include "json/writer.hpp"
 
 #include <fmt/format.h>
@@ -156,6 +157,7 @@ DoctorCommand::DoctorCommand(CLI::App& app)
 
 int DoctorCommand::run() const {
   std::signal(SIGPIPE, SIG_IGN);
+  raise_descriptor_limit();  // A look at a large store opens all of its files.
   const bool is_worker =
       role_ == "worker" || (role_ == "guessed" && settings_.guessed_purpose() == Purpose::worker);
   const Purpose purpose = is_worker ? Purpose::worker : Purpose::gateway;

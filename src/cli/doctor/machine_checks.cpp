@@ -1,5 +1,6 @@
 #include "cli/doctor/machine_checks.hpp"
 
+#include "cli/process/resources.hpp"
 #include "store/known_kinds.hpp"
 
 #include <fmt/format.h>
@@ -26,7 +27,6 @@ constexpr std::uint64_t disk_problem = 128UL * 1024 * 1024;
 constexpr std::uint64_t disk_warning = 1024UL * 1024 * 1024;
 constexpr std::uint64_t files_warning = 1'000;
 // Besides clients and upstream: listeners, the store's connections, files, providers.
-constexpr std::uint64_t other_files = 128;
 
 struct FileSystem {
   std::uint64_t kind;  ///< linux/magic.h
@@ -152,13 +152,12 @@ Limits limits_of_this_process() {
 
 Findings judge_limits(const Limits& limits, const GatewayOptions& options) {
   Findings found;
-  const std::uint64_t needed = 2 * std::uint64_t{options.connections} + other_files;
+  const std::uint64_t needed = descriptors_for(options.connections, options.store);
   if (limits.files < needed) {
     found.push_back(Finding::warning(
         "open files",
-        fmt::format("a process that is started here may have {} open files, and {} clients with a "
-                    "connection each to "
-                    "the API need {}",
+        fmt::format("a process that is started here may have {} open files, and {} clients, their "
+                    "connections to the API and the store need up to {}",
                     limits.files, options.connections, needed),
         fmt::format(
             "raise the limit (LimitNOFILE={} in the unit of a service, ulimit -Hn), or lower "

@@ -18,6 +18,8 @@ namespace {
 /// Bytes of upkeep in one transaction, without and with calls that wait for it.
 constexpr std::size_t upkeep_alone = 256UL << 10U;
 constexpr std::size_t upkeep_beside = 16UL << 10U;
+/// Of answers and requests in one commit; the last one may go beyond it.
+constexpr std::size_t commit_bytes = 32UL << 20U;
 
 struct Batch {
   bool reserves = false;
@@ -37,6 +39,22 @@ Batch kind_of(std::span<const QueuedCall> calls) {
     }
   }
   return batch;
+}
+
+/// Of what a call stores, the part that may be large.
+std::size_t bytes_of(const StoreCall& call) {
+  if (const auto* complete = std::get_if<Complete>(&call)) return complete->response.body.size();
+  if (const auto* accept = std::get_if<Accept>(&call)) return accept->request.size();
+  return 0;
+}
+
+/// The first of `calls`, as many as make one commit. A log's frame has an end, and a large commit
+/// makes all others wait.
+std::span<QueuedCall> one_commit_of(std::span<QueuedCall> calls) {
+  std::size_t bytes = 0;
+  std::size_t count = 0;
+  while (count < calls.size() && bytes < commit_bytes) bytes += bytes_of(calls[count++].call);
+  return calls.first(count);
 }
 
 void done_with(StoreCompletion& done, StoreResult result) {
@@ -73,7 +91,13 @@ void LedgerStore::serve() {
     const bool has_upkeep = lost_.empty() && ledger_->has_upkeep();
     auto batch = queue_.take(listings_.empty() && !has_upkeep);
     for (auto& done : batch.turned_away) done_with(done, queue_is_full());
-    if (!batch.calls.empty() || has_upkeep) run_batch(batch.calls);
+    std::span<QueuedCall> calls = batch.calls;
+    if (calls.empty() && has_upkeep) run_batch(calls);
+    while (!calls.empty()) {
+      const auto now = one_commit_of(calls);
+      run_batch(now);
+      calls = calls.subspan(now.size());
+    }
     if (!listings_.empty()) go_on_listing();
     if (batch.last && listings_.empty()) break;
   }

@@ -1,5 +1,6 @@
 #include "store/log/copy_store.hpp"
 
+#include "store/embedded/room_on_disk.hpp"
 #include "store/log/files.hpp"
 
 #include <idem/crash_point.hpp>
@@ -12,11 +13,13 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
+#include <filesystem>
 
 namespace idem::segments {
 namespace {
 
 constexpr std::size_t bytes_at_once = 1UL << 20U;
+constexpr std::uint64_t spare_bytes = 64UL << 20U;
 
 std::unexpected<StoreFileError> failure(const std::string& path, std::string_view why) {
   return std::unexpected(
@@ -88,6 +91,13 @@ class CopyVersions {
 std::expected<void, StoreFileError> copy_store(Look& look, const std::string& to,
                                                std::optional<StoreTime> copied_at,
                                                const StoreFileProgress& progress) {
+  const std::string parent = std::filesystem::path(to).parent_path().string();
+  // Beyond what is copied: the index is written anew, and a check of the copy repeats its log.
+  const std::string from = look.db->path();
+  const std::uint64_t needed = bytes_below(from) - bytes_below(from + "/commits") + spare_bytes;
+  if (const auto why = embedded::why_too_full(parent, needed, 0, "the copy")) {
+    return failure(parent, *why);
+  }
   if (::mkdir(to.c_str(), 0700) != 0) return cannot_write(to);
   if (auto done = look.db->copy_log_to(to); !done) return failure(to, done.error());
   if (auto done = CopyVersions(*look.db, to + "/records", progress).copy(); !done) return done;

@@ -115,6 +115,41 @@ TEST_F(AllConnections, above_the_limit_connections_are_closed_and_logged) {
   EXPECT_TRUE(late.take_all(1));
 }
 
+// Without a descriptor for its next file the embedded store would end the process, and what runs
+// would be unknown.
+TEST(ClientLimits, clients_leave_the_embedded_store_its_descriptors) {
+  IDEM_NEED_PROGRAM("idem");
+  const TempDir dir;
+  Provider provider;
+  ProcessOptions options;
+  options.program = "/bin/sh";
+  options.arguments = {"-c",
+                       "ulimit -n 1000 && exec \"$0\" \"$@\"",
+                       built_program("idem").string(),
+                       "gateway",
+                       "--listen",
+                       "127.0.0.1:0",
+                       "--upstream",
+                       "http://" + provider.address(),
+                       "--scope",
+                       "static:api",
+                       "--store",
+                       "embedded:" + (dir.path() / "idem.store").string()};
+  Process gateway(options);
+  const std::string address = gateway.wait_for_address("gateway");
+  ASSERT_FALSE(address.empty()) << gateway.output();
+  Held clients(address, "127.0.2.1");
+  int taken = 0;
+  while (taken < 500 && clients.take()) ++taken;
+  EXPECT_EQ(taken, (1'000 - 728) / 3);
+  clients.open().pop_back();
+  Held other(address, "127.0.2.2");
+  ASSERT_TRUE(other.take_all(1));
+  EXPECT_EQ(other.open().front()->exchange(charge("k")).status, 201);
+  gateway.signal(SIGTERM);
+  EXPECT_EQ(gateway.exit_code(), 0) << gateway.output();
+}
+
 TEST(ClientLimits, a_value_beyond_the_caps_is_a_usage_error) {
   IDEM_NEED_PROGRAM("idem");
   const TempDir dir;
