@@ -34,7 +34,7 @@ inline constexpr auto lifecycle_rest_max = 20ms;
 // the rests are half as long. So the lateness stops growing when the pace meets the rate at which
 // records become due (ten times that rate after 2 s more), and a store far behind does nothing
 // else.
-inline constexpr auto lifecycle_late_small = 10s;
+inline constexpr auto lifecycle_late_small = 2s;
 inline constexpr auto lifecycle_late_doubling = 500ms;
 // Further doublings change nothing: a slice of 8 is a batch after 5, and a rest of 20 ms is none
 // after 10.

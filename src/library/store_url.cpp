@@ -109,7 +109,7 @@ std::optional<std::string> what_was_meant(std::string_view url) {
   }
   const bool is_path = colon == url.npos && url.find_first_of("./") != url.npos;
   if (is_path || scheme == "file" || scheme == "sqlite3") {
-    return "a path is written embedded:PATH, such as embedded:./idem.store, or sqlite:PATH";
+    return "a path is written sqlite:PATH, such as sqlite:./idem.db, or embedded:PATH";
   }
   return std::nullopt;
 }

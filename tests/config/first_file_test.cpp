@@ -188,11 +188,11 @@ TEST_F(FirstQuestions, three_answers_are_enough) {
   ASSERT_TRUE(asked.ended_well) << asked.output;
   EXPECT_EQ(asked.flags.upstream.text, "http://127.0.0.1:9");
   EXPECT_EQ(asked.flags.caller.scope.text, "static:my-api");
-  EXPECT_EQ(asked.flags.store.text, "embedded:./idem.store");
+  EXPECT_EQ(asked.flags.store.text, "sqlite:./idem.db");
   EXPECT_TRUE(cli::complaints_about(asked.flags).empty());
   for (const auto* part : {"upstream.url: http(s)://HOST[:PORT] of the API behind the gateway\n",
                            "--upstream, such as http://127.0.0.1:9000 (no default): ",
-                           "  header:NAME ", "--store [embedded:./idem.store]: "}) {
+                           "  header:NAME ", "--store [sqlite:./idem.db]: "}) {
     EXPECT_TRUE(asked.output.contains(part)) << part << asked.output;
   }
 }

@@ -45,7 +45,7 @@ TEST_F(InitCommand, writes_a_file_checks_it_and_prints_three_commands) {
   EXPECT_EQ(std::distance(fs::directory_iterator(dir_.path()), fs::directory_iterator()), 1);
   const auto read = read_config(file());
   ASSERT_TRUE(read) << joined(read.error());
-  EXPECT_EQ(read->options.store, "embedded:" + file("idem.store").string());
+  EXPECT_EQ(read->options.store, "sqlite:" + file("idem.db").string());
   EXPECT_EQ(read->options.listen, "127.0.0.1:8080");
   EXPECT_EQ(read->options.admin, "127.0.0.1:9901");
 }

@@ -61,22 +61,9 @@ TEST_F(ConfigPaths, a_store_of_a_file_is_the_same_wherever_it_is_started) {
 }
 
 TEST_F(ConfigPaths, a_default_path_lies_beside_the_file) {
-  EXPECT_EQ(store_of({"--config", file("")}), "embedded:" + in_etc("idem.store"));
-  EXPECT_EQ(store_of({}), "embedded:" + (elsewhere() / "idem.store").string());
-}
-
-// Where earlier versions made it: a start must not make an empty one beside the records.
-TEST_F(ConfigPaths, a_store_of_an_earlier_default_stays_the_store) {
-  std::ofstream(elsewhere() / "idem.db") << "records";
-  const std::string earlier = "sqlite:" + (elsewhere() / "idem.db").string();
-  EXPECT_EQ(store_of({}), earlier);
+  EXPECT_EQ(store_of({"--config", file("")}), "sqlite:" + in_etc("idem.db"));
+  EXPECT_EQ(store_of({}), "sqlite:" + (elsewhere() / "idem.db").string());
   EXPECT_EQ(store_of({"--store", "embedded:x"}), "embedded:" + (elsewhere() / "x").string());
-  fs::create_directory(elsewhere() / "idem.store");
-  config::Complaints complaints;
-  (void)gathered({}, complaints);
-  EXPECT_TRUE(joined(complaints.lines()).contains("two stores that may be the default"))
-      << joined(complaints.lines());
-  EXPECT_EQ(store_of({"--store", earlier}), earlier);
 }
 
 TEST_F(ConfigPaths, a_flag_and_a_variable_are_of_the_working_directory) {

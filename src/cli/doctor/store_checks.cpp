@@ -141,7 +141,7 @@ Probe store_probe(const GatewayOptions& options) {
               return {Finding::warning(check,
                                        "memory: keeps nothing: after a restart every key "
                                        "runs again",
-                                       "use embedded:PATH or a server"),
+                                       "use sqlite:PATH, embedded:PATH or a server"),
                       judge_clock(is_clock_synchronised(), std::nullopt)};
             }
             const KnownKind* const kind = known_kind_of(options.store);

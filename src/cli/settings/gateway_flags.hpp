@@ -75,7 +75,7 @@ struct GatewayFlags {
   Given tls_client_ca{};
   Given upstream_ca{};
   Given upstream_verify{"true"};
-  Given store{"embedded:./idem.store"};
+  Given store{"sqlite:./idem.db"};
   Given store_cache{"256MiB"};
   Given store_id{};
   Given migrate{"false"};

@@ -1,7 +1,6 @@
 #include "cli/settings/settings_source.hpp"
 
 #include "cli/settings/addresses.hpp"
-#include "cli/settings/default_store.hpp"
 #include "cli/settings/environment.hpp"
 #include "cli/settings/parse.hpp"
 #include "cli/settings/paths.hpp"
@@ -188,7 +187,6 @@ std::optional<GatewayFlags> SettingsSource::gather(Complaints& complaints) const
   // process starts in another directory.
   flags->folder = file_.empty() ? std::string() : folder_of(file_);
   make_paths_absolute(settings_of(*flags), flags->folder);
-  if (!flags->store.given) settle_default_store(flags->store, complaints);
   auto& mark = flags->rest.one("dispatch_mark");
   if (!mark.given && marks_dispatch_apart(flags->store.text)) mark.text = "separate";
   return flags;

@@ -62,7 +62,7 @@ TEST_F(InitAndRun, the_three_commands_run_as_they_are_printed) {
        {"static:my-api", "header:X-Tenant-Id --trusted-proxy 127.0.0.1/32", "authorization"}) {
     SCOPED_TRACE(scope);
     fs::remove(dir_.path() / "idem.yaml");
-    fs::remove_all(dir_.path() / "idem.store");
+    fs::remove(dir_.path() / "idem.db");
     const auto made = shell("idem init --listen " + unused_address() + " --admin " +
                             unused_address() + " --upstream " + upstream() + " --scope " + scope);
     ASSERT_EQ(made.exit_code, 0) << made.output;
@@ -93,7 +93,7 @@ TEST_F(InitAndRun, a_person_answers_on_a_terminal) {
   person.type("header:X-Tenant-Id\n");
   ASSERT_TRUE(person.shows("--trusted-proxy [127.0.0.1/32]: "));
   person.type("\n");
-  ASSERT_TRUE(person.shows("--store [embedded:./idem.store]: "));
+  ASSERT_TRUE(person.shows("--store [sqlite:./idem.db]: "));
   EXPECT_FALSE(fs::exists(dir_.path() / "idem.yaml")) << "before the last answer";
   person.type("\n");
   ASSERT_TRUE(person.shows("idem.yaml is written"));

@@ -112,11 +112,11 @@ TEST_F(WhichStoreAtStart, a_pinned_store_that_is_gone_is_refused) {
   ASSERT_FALSE(same->wait_for_address("gateway").empty()) << same->output();
   end(*same);
 
-  fs::rename(dir_.path() / "etc" / "idem.store", dir_.path() / "moved.db");
+  fs::rename(store(), dir_.path() / "moved.db");
   auto gone = start_in("a", pinned);
   EXPECT_EQ(gone->exit_code(), 1) << "its disk may be mounted later";
   EXPECT_NE(gone->output().find(id), std::string::npos) << gone->output();
-  EXPECT_FALSE(fs::exists(dir_.path() / "etc" / "idem.store")) << "and nothing was made";
+  EXPECT_FALSE(fs::exists(store())) << "and nothing was made";
 
   auto other = start_in("a", config(""));
   ASSERT_FALSE(other->wait_for_address("gateway").empty());

@@ -7,6 +7,7 @@
 #include <cstdlib>
 #include <filesystem>
 #include <random>
+#include <set>
 #include <thread>
 
 /// The log store and kill -9: a process that writes is killed at any moment, again and again on one
@@ -37,8 +38,11 @@ TEST_F(LogKill, T16_kill_9_at_any_moment_loses_nothing_that_was_said) {
     // Each time what the last process said, now and then all of it.
     judge(*store, i % 8 == 7 || i + 1 == kills ? all : said);
   }
-  EXPECT_FALSE(std::filesystem::exists(path + "/records/00000001.records"))
-      << "no file was deleted";
+  std::set<std::string> files;
+  for (const auto& entry : std::filesystem::directory_iterator(path + "/records")) {
+    files.insert(entry.path().filename().string());
+  }
+  EXPECT_LT(files.size(), std::stoul(*files.rbegin())) << "no file was deleted";
   EXPECT_FALSE(std::filesystem::exists(path + "/commits/00000001.commits"))
       << "no file was used again";
   fmt::print("kills={} said={}\n", kills, all.size());

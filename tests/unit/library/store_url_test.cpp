@@ -48,7 +48,7 @@ TEST(StoreUrl, a_wrong_form_is_refused_with_the_form_to_write) {
       {"log:x", "write embedded:PATH"},
       {"rocksdb://x", "write embedded:PATH"},
       {"oracle://db/idem",
-       "is no store of this version; write embedded:PATH, sqlite:PATH, "
+       "is no store of this version; write sqlite:PATH, embedded:PATH, "
        "postgres://USER@HOST/DATABASE, "
        "mysql://USER@HOST/DATABASE, redis://HOST, dynamodb://TABLE?region=REGION, "
        "hybrid:?truth=URL&fast=URL or memory:"},
