@@ -119,7 +119,7 @@ TEST_P(CrashPoints, V19_no_key_runs_twice_and_no_answer_is_lost) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Points, CrashPoints,
-                         testing::Combine(testing::Values("sqlite", "log"),
+                         testing::Combine(testing::Values("sqlite", "embedded"),
                                           testing::ValuesIn(points)),
                          [](const auto& named) {
                            return fmt::format("{}_{}", std::get<0>(named.param),

@@ -81,7 +81,7 @@ TEST_P(RandomKills, V19_no_key_runs_twice_and_no_answer_is_lost) {
       GetParam(), seed, done, total.keys, total.replayed, total.unknown, total.violations.size());
 }
 
-INSTANTIATE_TEST_SUITE_P(Stores, RandomKills, testing::Values("sqlite", "log"),
+INSTANTIATE_TEST_SUITE_P(Stores, RandomKills, testing::Values("sqlite", "embedded"),
                          [](const auto& named) { return std::string(named.param); });
 
 }  // namespace
