@@ -347,24 +347,18 @@ TEST_F(SearchOnce, a_reload_begins_and_changes_it) {
   EXPECT_TRUE(page("T")["keys"].items.empty());
 }
 
-/// The first day that has a journal in a backup, beside a gateway that has the store or not.
+/// The first day that has a journal, from a backup: a gateway may have the store.
 std::string first_day_of(const std::filesystem::path& folder, const std::string& copy) {
-  const std::string file = folder / copy;
-  const auto made =
-      run_program(built_program("idem"),
-                  {"store", "backup", "sqlite:" + (folder / "idem.db").string(), file}, {});
-  EXPECT_EQ(made.exit_code, 0) << made.output;
+  const std::string from = "sqlite:" + (folder / "idem.db").string(), to = folder / copy;
+  EXPECT_EQ(run_program(built_program("idem"), {"store", "backup", from, to}, {}).exit_code, 0);
   sqlite3* db = nullptr;
-  EXPECT_EQ(sqlite3_open(file.c_str(), &db), SQLITE_OK);
+  EXPECT_EQ(sqlite3_open(to.c_str(), &db), SQLITE_OK);
   std::string first;
   const auto read = [](void* into, int, char** values, char**) {
-    if (values[0] != nullptr) *static_cast<std::string*>(into) = values[0];
-    return 0;
+    return static_cast<std::string*>(into)->assign(values[0] != nullptr ? values[0] : ""), 0;
   };
-  EXPECT_EQ(sqlite3_exec(db, "SELECT min(name) FROM idem_journal WHERE name GLOB 'find/*'", read,
-                         &first, nullptr),
-            SQLITE_OK)
-      << sqlite3_errmsg(db);
+  const char* const sql = "SELECT min(name) FROM idem_journal WHERE name GLOB 'find/*'";
+  EXPECT_EQ(sqlite3_exec(db, sql, read, &first, nullptr), SQLITE_OK) << sqlite3_errmsg(db);
   sqlite3_close(db);
   return first.substr(0, first.rfind('/'));
 }
