@@ -66,7 +66,7 @@ std::string_view path_of(const KnownKind& kind, std::string_view url) noexcept {
 std::optional<std::string> why_no_store_path(const KnownKind& kind, std::string_view path) {
   const std::string text(path);
   const std::string scheme = scheme_of(kind);
-  const bool is_file = kind.has_transactions;
+  const bool is_file = !kind.is_directory;
   const std::string example = scheme + (is_file ? "./idem.db" : "./idem.store");
   if (path.empty())
     return scheme + " names no path; write " + usual_form(kind) + ", such as " + example;

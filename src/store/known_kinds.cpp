@@ -70,7 +70,7 @@ constinit const std::array kinds{
               .mistaken = embedded_mistaken,
               .files = {},
               .linked = &idem_kind_embedded,
-              .has_cache = true},
+              .is_directory = true},
     KnownKind{.name = "postgres",
               .title = "PostgreSQL",
               .schemes = postgres_schemes,

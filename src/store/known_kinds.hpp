@@ -34,7 +34,7 @@ struct KnownKind {
   bool marks_dispatch_apart = false;
   bool may_be_truth = false;  ///< Of `hybrid:`.
   bool may_be_fast = false;   ///< Of `hybrid:`: a cache. Its StoreKind has open_before.
-  bool has_cache = false;     ///< OpenOptions::cache_bytes is for it.
+  bool is_directory = false;  ///< Its path names a directory, not a file.
 
   bool is_path() const { return !schemes.front().ends_with("//"); }
 };

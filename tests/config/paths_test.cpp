@@ -24,20 +24,16 @@ class ConfigPaths : public testing::Test {
     write_text(etc() / "idem.yaml", start + text);
     return in_etc("idem.yaml");
   }
-  cli::GatewayFlags gathered(const std::vector<std::string>& arguments,
-                             config::Complaints& complaints) const {
+  cli::GatewayFlags gathered(const std::vector<std::string>& arguments) const {
     CLI::App app;
     const cli::SettingsSource source(app);
     auto reversed = arguments;
     std::reverse(reversed.begin(), reversed.end());
     app.parse(reversed);
-    return source.gather(complaints).value();
-  }
-  cli::GatewayFlags gathered(const std::vector<std::string>& arguments) const {
     config::Complaints complaints;
-    auto flags = gathered(arguments, complaints);
+    auto flags = source.gather(complaints);
     EXPECT_TRUE(complaints.empty()) << joined(complaints.lines());
-    return flags;
+    return flags.value();
   }
   std::string store_of(const std::vector<std::string>& arguments) const {
     return gathered(arguments).store.text;

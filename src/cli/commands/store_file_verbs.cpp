@@ -57,7 +57,7 @@ std::expected<Place, std::string> place_of(const std::string& url) {
                            ": only embedded:PATH and sqlite:PATH are files; back up a server as "
                            "docs/operations.md says");
   }
-  return Place{kind->linked->file, absolute(url.substr(kind->schemes.front().size()))};
+  return Place{kind->linked->file, absolute(path_in(url).value())};
 }
 
 /// A URL of a store, or the file of a backup; that of a log is a directory.

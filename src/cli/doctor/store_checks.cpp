@@ -148,8 +148,7 @@ Probe store_probe(const GatewayOptions& options) {
             if (kind == nullptr || kind->linked == nullptr || kind->linked->file == nullptr) {
               return ask_server(options);
             }
-            return look_at_file(*kind->linked->file,
-                                options.store.substr(kind->schemes.front().size()), options);
+            return look_at_file(*kind->linked->file, path_in(options.store).value(), options);
           }};
 }
 

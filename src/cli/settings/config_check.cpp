@@ -22,14 +22,12 @@ bool is_folder(const std::filesystem::path& path) {
 void check_store_file(const Given& store, Complaints& complaints) {
   const auto path = path_in(store.text);
   if (!path) return;
-  const KnownKind& kind = *known_kind_of(store.text);
-  const bool is_one_file = kind.has_transactions;
   const std::filesystem::path file(*path);
   if (!is_folder(file.parent_path())) {
     complaints.add(store.place, shown(file.parent_path().string()) +
                                     " is no directory, so that no store can be made there; make it "
                                     "or write another path");
-  } else if (is_one_file && is_folder(file)) {
+  } else if (!known_kind_of(store.text)->is_directory && is_folder(file)) {
     complaints.add(store.place, shown(file.string()) + " is a directory; write a file's path");
   }
 }

@@ -57,8 +57,7 @@ std::optional<std::string> why_store_refuses(const GatewayOptions& options, bool
   const KnownKind* const kind = known_kind_of(options.store);
   const IdentitySettings identity = identity_settings(options);
   if (kind != nullptr && kind->linked != nullptr && kind->linked->file != nullptr) {
-    const auto report =
-        kind->linked->file->look(options.store.substr(kind->schemes.front().size()), identity);
+    const auto report = kind->linked->file->look(path_in(options.store).value(), identity);
     if (!report) return std::nullopt;
     return why_file_refuses(*report, options.store, options.store_id);
   }

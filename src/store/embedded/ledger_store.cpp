@@ -43,8 +43,13 @@ Batch kind_of(std::span<const QueuedCall> calls) {
 
 /// Of what a call stores, the part that may be large.
 std::size_t bytes_of(const StoreCall& call) {
+  const auto of_answer = [](const auto& answer) { return answer ? answer->body.size() : 0; };
   if (const auto* complete = std::get_if<Complete>(&call)) return complete->response.body.size();
   if (const auto* accept = std::get_if<Accept>(&call)) return accept->request.size();
+  if (const auto* resolve = std::get_if<Resolve>(&call)) return of_answer(resolve->response);
+  if (const auto* reseal = std::get_if<Reseal>(&call)) {
+    return of_answer(reseal->response) + (reseal->request ? reseal->request->size() : 0);
+  }
   return 0;
 }
 

@@ -83,7 +83,8 @@ class OwnerLock {
   /// A store without the file is damaged, and no process has it open. False: one has, or nobody
   /// knows.
   bool take() const {
-    if (!directory_.take()) return false;
+    // A file in its place has no process either.
+    if (!directory_.take() && errno != ENOTDIR) return false;
     if (file_ < 0) return is_missing_;
     struct flock range{};
     range.l_type = F_WRLCK;

@@ -164,16 +164,21 @@ bool Making::finish() {
 }
 
 DirectoryLock::DirectoryLock(const std::string& path)
-    : path_(path), folder_(::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC)) {}
+    : path_(path),
+      folder_(::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC)),
+      error_(folder_ < 0 ? errno : 0) {}
 
 DirectoryLock::DirectoryLock(DirectoryLock&& other) noexcept
-    : path_(std::move(other.path_)), folder_(std::exchange(other.folder_, -1)) {}
+    : path_(std::move(other.path_)),
+      folder_(std::exchange(other.folder_, -1)),
+      error_(other.error_) {}
 
 DirectoryLock::~DirectoryLock() {
   if (folder_ >= 0) ::close(folder_);
 }
 
 bool DirectoryLock::take() const {
+  if (folder_ < 0) errno = error_;
   if (folder_ < 0 || ::flock(folder_, LOCK_EX | LOCK_NB) != 0) return false;
   struct stat mine{};
   struct stat present{};

@@ -25,12 +25,14 @@ class DirectoryLock {
   DirectoryLock& operator=(DirectoryLock&&) = delete;
   ~DirectoryLock();
 
-  /// False: see errno, which is EWOULDBLOCK if another process has it.
+  /// False: see errno, which is EWOULDBLOCK if another process has it, and ENOTDIR if there is a
+  /// file.
   [[nodiscard]] bool take() const;
 
  private:
   std::string path_;
   int folder_;
+  int error_;  ///< Why it is not open.
 };
 
 /// The start of a store: makes its directory if there is none, and removes what is left of a making

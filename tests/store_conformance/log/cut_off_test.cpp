@@ -109,6 +109,18 @@ TEST_F(LogCutOff, T01_one_start_at_a_time_and_no_restore_beside_it) {
   open();
 }
 
+TEST_F(LogCutOff, a_restore_moves_a_file_away_that_is_in_its_place) {
+  const std::string other = folder_.file("other");
+  ASSERT_TRUE(open_log(other, test_settings(), {.host = clock.host()}));
+  const std::string backup = folder_.file("backup");
+  ASSERT_TRUE(segments::back_up_store(other, backup, {}));
+  put_content(path(), "not a directory");
+  const auto restored = segments::restore_store({.from = backup, .path = path(), .keep_old = true});
+  ASSERT_TRUE(restored) << restored.error().why;
+  EXPECT_EQ(content_of(restored->old_store), "not a directory");
+  open();
+}
+
 TEST_F(LogCutOff, what_a_check_of_the_disk_found_is_not_overlooked) {
   fs::create_directories(path("/lost+found"));
   put_content(path("/lost+found/#17"), "perhaps a part of a store");
