@@ -44,9 +44,14 @@ void DueLists::flush(const IsPresent& is_present) {
     }
     append_checksum(RecordId{}, bytes_, key);
     db_.append(Family::due, key, bytes_);
-    first_ = std::min(first_, key);
+    if (key < first_) begin_with(key);
   }
   added_.clear();
+}
+
+void DueLists::begin_with(std::string_view key) {
+  first_ = key;
+  gone_ = 0;
 }
 
 std::vector<RecordId> DueLists::due(StoreTime now, std::size_t limit, const IsPresent& is_present) {
@@ -56,17 +61,20 @@ std::vector<RecordId> DueLists::due(StoreTime now, std::size_t limit, const IsPr
   bool is_first = true;
   for (at->Seek(slice(first_)); at->Valid() && ids.size() < limit; at->Next()) {
     const std::string_view key = view(at->key());
-    if (is_first) first_ = key;
+    if (is_first && key != first_) begin_with(key);
     if (key >= end) break;
     const auto list = without_checksum(RecordId{}, view(at->value()), key);
     if (!list) db_.fail_closed(::rocksdb::Status::Corruption("checksum of a list"), "due lists");
     bool is_empty = true;
-    for (std::size_t i = 0; i + entry_bytes <= list->size() && ids.size() < limit;
-         i += entry_bytes) {
+    for (std::size_t i = is_first ? gone_ : 0;
+         i + entry_bytes <= list->size() && ids.size() < limit; i += entry_bytes) {
       const Entry entry = entry_at(*list, i);
-      if (!is_present(entry)) continue;
-      is_empty = false;
-      ids.push_back(entry.id);
+      if (is_present(entry)) {
+        is_empty = false;
+        ids.push_back(entry.id);
+      } else if (is_first && is_empty) {
+        gone_ = i + entry_bytes;
+      }
     }
     // The next list is the first one from the next transaction on.
     is_first = is_first && is_empty;

@@ -40,9 +40,12 @@ class DueLists {
   std::vector<RecordId> due(StoreTime now, std::size_t limit, const IsPresent& is_present);
 
  private:
+  void begin_with(std::string_view key);
+
   Database& db_;
   std::map<StoreTime, std::vector<Entry>> added_;
-  std::string first_;  ///< No list has a smaller key.
+  std::string first_;     ///< No list has a smaller key.
+  std::size_t gone_ = 0;  ///< So many bytes of its entries count as gone.
   std::string bytes_;
 };
 

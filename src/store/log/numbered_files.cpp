@@ -138,14 +138,16 @@ void NumberedFiles::adopt(const std::string& path, std::uint32_t number) {
 }
 
 void NumberedFiles::remove(std::uint32_t number) {
-  const auto found = files_.find(number);
-  if (found == files_.end()) return;
-  if (found->second >= 0) {
-    ::close(found->second);
-    --open_files_;
-  }
-  files_.erase(found);
+  if (const int descriptor = unlink(number); descriptor >= 0) ::close(descriptor);
+}
+
+int NumberedFiles::unlink(std::uint32_t number) {
+  if (!has(number)) return -1;
+  const int descriptor = file(number);
+  if (descriptor >= 0) --open_files_;
+  files_.erase(number);
   if (::unlink(path_of(number).c_str()) != 0) fail_closed("deleting a file");
+  return descriptor;
 }
 
 void NumberedFiles::fail_closed(std::string_view doing) const noexcept {

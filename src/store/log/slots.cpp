@@ -6,6 +6,7 @@
 #include "core/record/stored_response_codec.hpp"
 #include "store/log/compaction.hpp"
 #include "store/log/due_lists.hpp"
+#include "store/log/due_versions.hpp"
 #include "store/log/journal_lines.hpp"
 #include "store/log/keys.hpp"
 #include "store/log/meta.hpp"
@@ -93,7 +94,13 @@ class Slots final : public SlotTable {
   }
 
   std::vector<RecordId> due_for_reap(StoreTime now, std::size_t limit) override {
-    return due_.due(now, limit, [this](const DueLists::Entry& entry) { return is_due(entry); });
+    due_versions_.clear();
+    return due_.due(now, limit, [this](const DueLists::Entry& entry) {
+      const auto present = present_of(entry.id);
+      if (!is_due(entry, present)) return false;
+      if (present) due_versions_.add(*present);
+      return true;
+    });
   }
 
   std::optional<RecordId> next_claimable(StoreTime now) override {
@@ -157,9 +164,11 @@ class Slots final : public SlotTable {
 
   void flush() override {
     if (changed_.empty() && !is_counted_) return usage_.flush();
-    due_.flush([this](const DueLists::Entry& entry) { return is_due(entry); });
+    due_.flush(
+        [this](const DueLists::Entry& entry) { return is_due(entry, present_of(entry.id)); });
     for (const auto& [id, present] : changed_) db_.set(present);
     changed_.clear();
+    due_versions_.clear();  // What changed is not their present one any more.
     is_counted_ = false;
     write_counts(db_, counts_);
     db_.ids().note_live(
@@ -193,11 +202,12 @@ class Slots final : public SlotTable {
  private:
   std::expected<IdEntry, std::string_view> present_of(const RecordId& id) {
     if (const auto changed = changed_.find(id); changed != changed_.end()) return changed->second;
+    if (const IdEntry* due = due_versions_.find(id)) return *due;
     return db_.ids().find(id);
   }
 
-  bool is_due(const DueLists::Entry& entry) {
-    const auto present = present_of(entry.id);
+  using Present = std::expected<IdEntry, std::string_view>;
+  bool is_due(const DueLists::Entry& entry, const Present& present) const {
     // What cannot be read is not gone: the step finds out, and hides it.
     const bool is_present = !present || present->place == static_cast<std::uint64_t>(entry.place);
     return is_present && !work_.is_hidden_from_lifecycle(entry.id);
@@ -209,6 +219,8 @@ class Slots final : public SlotTable {
     const std::uint64_t place = present.place;
     if (place >= db_.next()) {
       bytes = std::string_view(db_.versions()).substr(place - db_.next(), present.size);
+    } else if (const auto due = due_versions_.version(present)) {
+      bytes = *due;
     } else {
       if (!db_.read_version(place, present.size, bytes_)) {
         return std::unexpected("its bytes are missing");
@@ -411,6 +423,7 @@ class Slots final : public SlotTable {
   Segments segments_;
   Compaction compaction_{db_, segments_};
   DueLists due_;
+  DueVersions due_versions_{db_};
   WorkLists work_;
   UsageValues usage_;
   JournalLines journals_;

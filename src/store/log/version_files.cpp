@@ -151,6 +151,10 @@ bool VersionFiles::read_beside(std::uint64_t place, std::size_t size, std::strin
   return true;
 }
 
+void VersionFiles::drop(std::uint32_t file) {
+  background_.post([last = OwnFile(files_.unlink(file))] {});
+}
+
 std::uint64_t VersionFiles::end_of(std::uint32_t file) const {
   // Of the current one, what its process wrote since the look is not a part of it.
   if (file >= current_) return file == current_ ? end_ : 0;

@@ -55,7 +55,8 @@ class VersionFiles {
   bool goes_beyond_its_end() const;
   /// Where the versions in a file end, as a look sees it.
   std::uint64_t end_of(std::uint32_t file) const;
-  void drop(std::uint32_t file) { files_.remove(file); }
+  /// Its blocks are free a little later.
+  void drop(std::uint32_t file);
 
   /// Begins to bring all that was appended to the disk, in the background.
   void sync_later();

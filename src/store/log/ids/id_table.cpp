@@ -220,13 +220,20 @@ void IdTable::save_later() {
     lock.unlock();
     look_for_runs();
   }
-  full_.push_back({std::exchange(memtable_, std::make_shared<Memtable>(sizes_.memtable_entries)),
-                   last_commit_});
+  full_.push_back({std::exchange(memtable_, next_memtable()), last_commit_});
   {
     const std::lock_guard lock(mutex_);
     to_write_.push_back(full_.back());
   }
   wake_.notify_one();
+}
+
+std::shared_ptr<Memtable> IdTable::next_memtable() {
+  {
+    const std::lock_guard lock(mutex_);
+    if (spare_) return std::exchange(spare_, nullptr);
+  }
+  return std::make_shared<Memtable>(sizes_.memtable_entries);
 }
 
 void IdTable::save() {
@@ -305,8 +312,8 @@ IdTable::Slice IdTable::slice(const std::optional<RecordId>& after, std::size_t 
 }
 
 bool IdTable::has_work() const {
-  return !to_write_.empty() || !unused_.empty() || !merges_.empty() || next_without_filter() ||
-         next_merge();
+  return !spare_ || !to_write_.empty() || !unused_.empty() || !merges_.empty() ||
+         next_without_filter() || next_merge();
 }
 
 void IdTable::serve(const std::stop_token& stop) {
@@ -320,6 +327,7 @@ void IdTable::serve(const std::stop_token& stop) {
       continue;
     }
     auto unused = std::exchange(unused_, {});
+    const bool has_spare = spare_ != nullptr;
     std::optional<Full> full;
     if (!to_write_.empty()) {
       full = std::move(to_write_.front());
@@ -327,6 +335,7 @@ void IdTable::serve(const std::stop_token& stop) {
     }
     lock.unlock();
     unused.clear();
+    if (!has_spare) make_spare();
     std::erase_if(replaced_, [](const auto& one) { return one.expired(); });
     if (full) {
       write(*full);
@@ -343,6 +352,12 @@ void IdTable::serve(const std::stop_token& stop) {
     }
     lock.lock();
   }
+}
+
+void IdTable::make_spare() {
+  auto spare = std::make_shared<Memtable>(sizes_.memtable_entries);
+  const std::lock_guard lock(mutex_);
+  spare_ = std::move(spare);
 }
 
 void IdTable::write(const Full& full) {

@@ -102,10 +102,12 @@ class IdTable {
 
   // ---- its user's thread ----
   void look_for_runs();
+  std::shared_ptr<Memtable> next_memtable();
 
   // ---- its own thread ----
   void serve(const std::stop_token& stop);
   bool has_work() const;
+  void make_spare();
   void write(const Full& full);
   std::optional<MergePlan> next_merge() const;
   void begin_merge(const MergePlan& plan);
@@ -147,6 +149,7 @@ class IdTable {
   std::condition_variable_any wake_;
   std::condition_variable progress_;
   std::deque<Full> to_write_;
+  std::shared_ptr<Memtable> spare_;  ///< The next memtable_: a commit would wait 8 ms for it.
   std::shared_ptr<const Runs> newest_ = runs_;
   std::vector<std::shared_ptr<const void>> unused_;  ///< Freed by its own thread, as that can last.
   std::jthread thread_;

@@ -35,7 +35,8 @@ std::uint8_t mark_of(std::uint64_t hash) noexcept {
 
 }  // namespace
 
-// Half of the cells at most are used.
+// Half of the cells are used then, and at most five eighths: the table is full at half of them, and
+// the commit that fills it has room for the rest of its entries.
 Memtable::Memtable(std::size_t entries)
     : marks_(std::bit_ceil(std::max(cells_min, 2 * entries))), entries_(marks_.size()) {}
 
@@ -53,7 +54,7 @@ void Memtable::put(const IdEntry& entry) {
   const std::size_t cell = cell_of(entry.id, hash);
   entries_[cell] = entry;
   if (std::exchange(marks_[cell], mark_of(hash)) != 0) return;
-  if (++size_ * 2 > marks_.size()) grow();
+  if (++size_ * 8 > marks_.size() * 5) grow();
 }
 
 const IdEntry* Memtable::find(const RecordId& id) const noexcept {
