@@ -76,7 +76,8 @@ ColumnFamilyOptions family_options(Family family, const LogSizes& sizes,
   options.allow_concurrent_memtable_write = false;
   options.max_background_jobs = 2;
   options.max_open_files = 256;
-  options.bytes_per_sync = mebibyte;
+  options.bytes_per_sync = mebibyte / 4;
+  options.strict_bytes_per_sync = true;
   options.write_buffer_manager =
       std::make_shared<::rocksdb::WriteBufferManager>(4 * sizes.buffer_bytes);
   options.skip_stats_update_on_db_open = true;

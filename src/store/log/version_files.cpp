@@ -16,7 +16,7 @@ namespace {
 /// Versions are written to their file once there are so many bytes of them.
 constexpr std::size_t gathered_max = 256UL << 10U;
 /// The kernel begins to write a file to the disk for each so many bytes.
-constexpr std::uint64_t start_bytes = 2UL << 20U;
+constexpr std::uint64_t start_bytes = 256UL << 10U;
 
 constexpr std::string_view suffix = ".records";
 
