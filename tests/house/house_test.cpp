@@ -42,7 +42,7 @@ const std::map<std::string, std::vector<std::string>> allowed{
     {"src/store/log", {"idem/", "core/", "store/", "rocksdb/", "boost/crc.hpp", "fmt/"}},
     {"src/store/log/ids",
      {"idem/", "core/bytes/", "store/embedded/path_in_use.hpp", "store/log/files.hpp",
-      "store/log/background.hpp", "store/log/ids/", "fmt/"}},
+      "store/log/ids/", "fmt/"}},
     {"src/store/postgres",
      {"idem/", "core/", "loop/", "store/", "libpq-fe.h", "boost/asio/posix/", "fmt/"}},
     {"src/store/mysql",

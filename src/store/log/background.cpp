@@ -1,19 +1,10 @@
 #include "store/log/background.hpp"
 
 #include <pthread.h>
-#include <sys/resource.h>
-#include <unistd.h>
 
 #include <utility>
 
 namespace idem::segments {
-
-void become_background_thread(const char* name) noexcept {
-  ::pthread_setname_np(::pthread_self(), name);
-  constexpr int nice_value = 10;
-  // Only on Linux it concerns this thread alone.
-  (void)::setpriority(PRIO_PROCESS, static_cast<id_t>(::gettid()), nice_value);
-}
 
 Background::Background() : thread_([this](const std::stop_token& stop) { serve(stop); }) {}
 
@@ -37,7 +28,7 @@ void Background::wait() {
 }
 
 void Background::serve(const std::stop_token& stop) {
-  become_background_thread("idem-sync");
+  ::pthread_setname_np(::pthread_self(), "idem-sync");
   std::unique_lock lock(mutex_);
   while (wake_.wait(lock, stop, [this] { return !jobs_.empty(); })) {
     if (stop.stop_requested()) break;

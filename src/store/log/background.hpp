@@ -8,10 +8,6 @@
 
 namespace idem::segments {
 
-/// Names the calling thread, which commits do not wait for, and lets it run only where no other
-/// needs the core: a merge of ids would delay each commit by some ms.
-void become_background_thread(const char* name) noexcept;
-
 /// A thread for work on files that no commit waits for. It does its jobs in their order.
 class Background {
  public:

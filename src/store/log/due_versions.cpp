@@ -1,5 +1,7 @@
 #include "store/log/due_versions.hpp"
 
+#include <algorithm>
+
 namespace idem::segments {
 namespace {
 
@@ -16,7 +18,7 @@ void DueVersions::add(const IdEntry& present) {
 void DueVersions::clear() noexcept {
   entries_.clear();
   sizes_.clear();
-  bytes_.clear();
+  for (Part& part : parts_) part.bytes.clear();
 }
 
 const IdEntry* DueVersions::find(const RecordId& id) const {
@@ -25,15 +27,17 @@ const IdEntry* DueVersions::find(const RecordId& id) const {
 }
 
 std::optional<std::string_view> DueVersions::version(const IdEntry& present) {
-  const auto is_there = [&] {
-    return present.place >= begin_ && present.place + present.size <= begin_ + bytes_.size();
-  };
-  if (!is_there() && !(read_on_from(present.place) && is_there())) return std::nullopt;
-  return std::string_view(bytes_).substr(present.place - begin_, present.size);
+  auto part = std::ranges::find_if(parts_, [&](const Part& one) { return one.has(present); });
+  if (part == parts_.end()) {
+    part = parts_.begin() + static_cast<std::ptrdiff_t>(oldest_);
+    if (!read_on_from(present.place, *part) || !part->has(present)) return std::nullopt;
+    oldest_ = (oldest_ + 1) % parts_.size();
+  }
+  return std::string_view(part->bytes).substr(present.place - part->begin, present.size);
 }
 
 /// False: no other one of them lies near behind it, or not all of it can be read.
-bool DueVersions::read_on_from(std::uint64_t place) {
+bool DueVersions::read_on_from(std::uint64_t place, Part& into) {
   const auto first = sizes_.find(place);
   if (first == sizes_.end()) return false;
   std::uint64_t end = place;
@@ -46,9 +50,10 @@ bool DueVersions::read_on_from(std::uint64_t place) {
     end = begin + size;
   }
   if (at == first || at == std::next(first)) return false;
-  begin_ = place;
-  if (db_.read_version(place, end - place, bytes_)) return true;
-  bytes_.clear();
+  into.begin = place;
+  if (db_.read_version(place, end - place, into.bytes)) return true;
+  into.bytes.clear();
+  sizes_.clear();  // A part of them is not in the file, or damaged: each alone.
   return false;
 }
 

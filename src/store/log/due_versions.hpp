@@ -3,6 +3,7 @@
 #include "store/log/database.hpp"
 #include "store/record_rows.hpp"
 
+#include <array>
 #include <map>
 #include <optional>
 #include <string>
@@ -29,13 +30,21 @@ class DueVersions {
   std::optional<std::string_view> version(const IdEntry& present);
 
  private:
-  bool read_on_from(std::uint64_t place);
+  struct Part {
+    std::uint64_t begin = 0;  ///< The place of its bytes.
+    std::string bytes;
+    bool has(const IdEntry& version) const noexcept {
+      return version.place >= begin && version.place + version.size <= begin + bytes.size();
+    }
+  };
+  bool read_on_from(std::uint64_t place, Part& into);
 
   Database& db_;
   std::unordered_map<RecordId, IdEntry, IdHash> entries_;
   std::map<std::uint64_t, std::uint32_t> sizes_;  ///< By place.
-  std::uint64_t begin_ = 0;                       ///< The place of `bytes_`.
-  std::string bytes_;
+  // Records of as many retentions become due in turn, each in files of its time.
+  std::array<Part, 4> parts_;
+  std::size_t oldest_ = 0;
 };
 
 }  // namespace idem::segments

@@ -49,7 +49,8 @@ class NumberedFiles {
   void adopt(const std::string& path, std::uint32_t number);
   void remove(std::uint32_t number);
   /// Likewise, but the file keeps its blocks until the caller closes the descriptor that it gets:
-  /// with 64 MiB in the kernel's cache that takes 16 ms. -1: there is no such file.
+  /// with 64 MiB in the kernel's cache that takes 16 ms. -1: there is no such file, or it cannot
+  /// be opened, and its blocks are given back at once.
   int unlink(std::uint32_t number);
 
   const std::string& folder() const noexcept { return folder_; }

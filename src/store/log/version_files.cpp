@@ -77,14 +77,19 @@ void VersionFiles::write_gathered() {
 
 /// So that a sync finds little left: a large one would make commits wait.
 void VersionFiles::start_writing() {
+  if (is_starting_.exchange(true)) return;  // The next one has it, too: descriptors are few.
   const auto from = static_cast<off_t>(started_to_);
   const auto bytes = static_cast<off_t>(end_ - started_to_);
   started_to_ = end_;
   OwnFile own(::fcntl(files_.file(current_), F_DUPFD_CLOEXEC, 0));
-  if (own.get() < 0) return;  // sync_later() finds more left.
-  background_.post([file = std::move(own), from, bytes] {
+  if (own.get() < 0) {
+    is_starting_ = false;
+    return;  // sync_later() finds more left.
+  }
+  background_.post([this, file = std::move(own), from, bytes] {
     (void)::sync_file_range(file.get(), from, bytes,
                             SYNC_FILE_RANGE_WRITE);  // sync_later() counts.
+    is_starting_ = false;
   });
 }
 

@@ -1,4 +1,10 @@
 #include "store_conformance/log/runs.hpp"
+#include "store/log/ids/page.hpp"
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <cerrno>
 
 /// Sorted runs of ids: what they find, what damage does, and which are merged.
 namespace idem::test {
@@ -199,6 +205,20 @@ TEST(MergePlan, runs_that_are_not_free_stay_apart) {
                                     {100, true}, {100, true},  {100, true}};
   EXPECT_EQ(plan_merge(behind, 100, 1'000'000), (MergePlan{2, 4}));
   EXPECT_FALSE(plan_merge(std::vector<RunSize>{{9'000, true}, {9'000, false}}, 100, 0));
+}
+
+// The kernel tells of it once; a sync behind that says nothing.
+TEST(RunPages, a_slice_that_cannot_be_brought_to_the_disk_is_an_error) {
+  const int null =
+      ::open("/dev/null", O_WRONLY | O_CLOEXEC);  // Writes go there, and slices do not.
+  ASSERT_GE(null, 0);
+  segments::PageWriter out(null, 1, 0);
+  for (int i = 0; i < 200; ++i) (void)out.next_page();
+  EXPECT_EQ(out.error(), 0);
+  for (int i = 0; i < 400; ++i) (void)out.next_page();
+  out.flush();
+  EXPECT_EQ(out.error(), ESPIPE);
+  ::close(null);
 }
 
 TEST(MergePlan, all_become_one_once_many_entries_are_stale) {

@@ -1,9 +1,9 @@
 #include "store/log/ids/id_table.hpp"
 
 #include "core/bytes/byte_cursor.hpp"
-#include "store/log/background.hpp"
 
 #include <fmt/format.h>
+#include <pthread.h>
 #include <sys/stat.h>
 #include <sys/statvfs.h>
 #include <unistd.h>
@@ -317,7 +317,7 @@ bool IdTable::has_work() const {
 }
 
 void IdTable::serve(const std::stop_token& stop) {
-  become_background_thread("idem-ids");
+  ::pthread_setname_np(::pthread_self(), "idem-ids");
   std::unique_lock lock(mutex_);
   while (wake_.wait(lock, stop, [this] { return has_work(); })) {
     if (stop.stop_requested()) return;

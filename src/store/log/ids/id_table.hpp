@@ -149,7 +149,7 @@ class IdTable {
   std::condition_variable_any wake_;
   std::condition_variable progress_;
   std::deque<Full> to_write_;
-  std::shared_ptr<Memtable> spare_;  ///< The next memtable_: a commit would wait 8 ms for it.
+  std::shared_ptr<Memtable> spare_;  ///< The next memtable_: it costs a commit 8 ms.
   std::shared_ptr<const Runs> newest_ = runs_;
   std::vector<std::shared_ptr<const void>> unused_;  ///< Freed by its own thread, as that can last.
   std::jthread thread_;

@@ -80,11 +80,13 @@ void PageWriter::flush() {
 void PageWriter::start_writing() {
   const std::uint64_t end = (first_ + count_) * page_bytes;
   if (end - started_to_ < start_bytes) return;
-  // One slice at a time, as a commit's write waits for those that the disk has before it. A failure
-  // shows at the sync.
-  (void)::sync_file_range(descriptor_, static_cast<off_t>(started_to_),
-                          static_cast<off_t>(end - started_to_),
-                          SYNC_FILE_RANGE_WRITE | SYNC_FILE_RANGE_WAIT_AFTER);
+  // One slice at a time, as a commit's write waits for those that the disk has before it. The
+  // kernel tells of a failed write once: the sync at the end would not see it any more.
+  const int failed = ::sync_file_range(descriptor_, static_cast<off_t>(started_to_),
+                                       static_cast<off_t>(end - started_to_),
+                                       SYNC_FILE_RANGE_WRITE | SYNC_FILE_RANGE_WAIT_AFTER);
+  // Without that call the sync does all.
+  if (failed != 0 && error_ == 0 && errno != ENOSYS && errno != EPERM) error_ = errno;
   started_to_ = end;
 }
 
