@@ -128,6 +128,31 @@ TEST_F(LogDueLists, each_record_of_a_list_is_reaped_once_in_slices_and_across_a_
   for (const LifecycleStep& step : tombstones) EXPECT_EQ(step.to, std::nullopt);
 }
 
+// What a slice found of a record does not count any more once the record runs again.
+TEST_F(LogDueLists, T01_a_key_of_a_reaped_tombstone_runs_once_more_and_is_replayed) {
+  open();
+  complete_all(0, 1h);
+  clock.advance(90min);
+  (void)reap_by(50);
+  clock.advance(90min);
+  const auto slice = ask_and_wait(*store_, Reap{50});
+  ASSERT_TRUE(slice);
+  ASSERT_EQ(slice->size(), 50U);
+  for (const LifecycleStep& step : *slice) {
+    Reserve again = a_reserve(1, 2);
+    again.id = step.id;
+    again.generation = store_->identity().generation;
+    const auto run = ask_and_wait(*store_, again);
+    ASSERT_TRUE(run && is<Execute>(*run));
+    ASSERT_TRUE(ask_and_wait(*store_, a_complete(std::get<Execute>(*run))));
+    again = a_reserve(1, 3);
+    again.id = step.id;
+    again.generation = store_->identity().generation;
+    const auto replay = ask_and_wait(*store_, again);
+    ASSERT_TRUE(replay && is<Replay>(*replay)) << describe(*replay);
+  }
+}
+
 TEST_F(LogDueLists, T01_damage_to_some_of_them_is_said_of_each_and_stops_no_other) {
   open();
   complete_all(0, 1h);
