@@ -5,7 +5,7 @@
 namespace idem::segments {
 namespace {
 
-/// Twenty times what a small answer has; at most so much is read for one that is alone.
+/// Some hundred small answers. One that is larger, or has none near behind it, is read alone.
 constexpr std::uint64_t read_at_once = 64UL << 10U;
 
 }  // namespace

@@ -92,9 +92,9 @@ class VersionFiles {
   std::uint32_t current_ = 0;  ///< 0: there is none yet.
   std::uint64_t end_ = 0;
   std::uint64_t last_commit_ = 0;
-  std::string gathered_;          ///< The last ones of current_, not in the file yet.
-  std::uint64_t started_to_ = 0;  ///< Up to here current_ is being written to the disk.
-  std::atomic<bool> is_starting_ = false;
+  std::string gathered_;                   ///< The last ones of current_, not in the file yet.
+  std::uint64_t started_to_ = 0;           ///< Up to here current_ is being written to the disk.
+  std::atomic<bool> is_starting_ = false;  ///< A job for that waits or runs.
   std::map<std::uint64_t, std::string> beside_;  ///< Of a look, by place.
   bool is_look_ = false;
   std::vector<std::uint32_t> unsynced_;  ///< Files with bytes that may not be on the disk.

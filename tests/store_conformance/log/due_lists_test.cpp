@@ -149,7 +149,8 @@ TEST_F(LogDueLists, T01_a_key_of_a_reaped_tombstone_runs_once_more_and_is_replay
     again.id = step.id;
     again.generation = store_->identity().generation;
     const auto replay = ask_and_wait(*store_, again);
-    ASSERT_TRUE(replay && is<Replay>(*replay)) << describe(*replay);
+    ASSERT_TRUE(replay) << replay.error().detail;
+    ASSERT_TRUE(is<Replay>(*replay)) << describe(*replay);
   }
 }
 
