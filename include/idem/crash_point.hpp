@@ -41,6 +41,10 @@ enum class CrashPoint : std::uint8_t {
   restore_old_kept,
   restore_blocked,  ///< The path has neither store.
   restore_named,
+  copy_put,     ///< A batch of records is in the copy of a store.
+  copy_closed,  ///< The source is closed, and its copy is not compared yet.
+  copy_compared,
+  copy_finished,
 };
 
 /// Does nothing in a shipped binary, which links src/faults/none. In a test binary

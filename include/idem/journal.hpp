@@ -3,6 +3,7 @@
 #include <idem/record.hpp>
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -27,6 +28,8 @@ struct AppendLine {
   std::uint64_t behind = 0;  ///< 0: the journal has no line yet.
   /// Any bytes, up to `limits::journal_line_bytes_max`; encryption takes 77 of them.
   std::string line;
+  /// Of a line from another store: its moment there. None: now.
+  std::optional<StoreTime> at{};
 };
 
 /// One line as it was appended.

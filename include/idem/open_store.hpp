@@ -39,6 +39,8 @@ std::string store_url_forms();
 /// refuses unchanged.
 std::string absolute_store_url(const std::string& url, const std::string& folder);
 
+struct CopiedIdentity;
+
 /// Which store may be opened at a URL. A wrong or new store has no records of the keys that ran.
 struct WhichStore {
   /// The OpenedStore::id that it must have: another store, or none yet, is refused. Empty: any.
@@ -53,6 +55,8 @@ struct WhichStore {
   /// with the same settings does not change while those records live: it is another store, or the
   /// settings would hide its records.
   std::function<void()> contradicted{};
+  /// Of `idem store copy`; null for everybody else.
+  std::shared_ptr<CopiedIdentity> copied{};
 };
 
 /// The store that was opened.

@@ -349,6 +349,8 @@ struct List {
   std::optional<StoreTime> created_before{};
   std::optional<RecordId> after{};
   std::size_t limit = 100;
+  /// Also a record that cannot be read, with its id and without a state. Not where `state` is set.
+  bool damaged = false;
 };
 
 /// One step of the sweeper or the reaper; `to` is none if the record is gone.
@@ -420,17 +422,35 @@ struct AdoptRoutes {
   std::vector<std::string> key_fields{};  ///< Header fields that may carry the key.
 };
 
+/// Makes the record what it is in another store: for a store that is becoming its copy, which
+/// nobody else uses until it is whole. The record is as Find gives it there. State and times stay
+/// as they are, and no attempt begins.
+struct PutRecord {
+  /// Whether it was put.
+  struct Reply {
+    bool put = false;            ///< False: the log has not `behind` lines; nothing was changed.
+    std::uint64_t evidence = 0;  ///< Lines about the record in the log, after this call.
+    bool operator==(const Reply&) const = default;
+  };
+  RecordId id;
+  std::optional<Record> record{};  ///< None: there is none of this id afterwards.
+  /// Lines about it that its log has, and those to be appended behind them.
+  std::uint64_t behind = 0;
+  std::vector<EvidenceEntry> evidence{};
+  Fence fence_floor = 0;  ///< The store grants no fence up to this one from now on.
+};
+
 /// Any of the verbs.
 using StoreCall =
     std::variant<Reserve, Accept, Claim, Dispatched, Renew, Advance, Complete, Release, MarkUnknown,
                  Resolve, CacheBust, Reschedule, Reseal, Find, List, Sweep, Reap, ReadEvidence,
-                 Count, AdoptRoutes, AppendLine, ReadLines, ListJournals, DropJournal>;
+                 Count, AdoptRoutes, AppendLine, ReadLines, ListJournals, DropJournal, PutRecord>;
 /// The reply to any verb: its `Reply`.
-using StoreReply =
-    std::variant<ReserveOutcome, std::optional<Claimed>, OwnerReply, Resolve::Reply,
-                 std::optional<Record>, std::vector<Record>, std::vector<LifecycleStep>,
-                 std::vector<EvidenceEntry>, Census, AdoptRoutes::Reply, AppendLine::Reply,
-                 ReadLines::Reply, std::vector<JournalSummary>, DropJournal::Reply>;
+using StoreReply = std::variant<ReserveOutcome, std::optional<Claimed>, OwnerReply, Resolve::Reply,
+                                std::optional<Record>, std::vector<Record>,
+                                std::vector<LifecycleStep>, std::vector<EvidenceEntry>, Census,
+                                AdoptRoutes::Reply, AppendLine::Reply, ReadLines::Reply,
+                                std::vector<JournalSummary>, DropJournal::Reply, PutRecord::Reply>;
 /// The reply, or why there is none.
 using StoreResult = std::expected<StoreReply, StoreError>;
 /// Receives the result.

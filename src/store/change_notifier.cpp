@@ -22,6 +22,9 @@ class NotifyOfChange {
   void operator()(const MarkUnknown& verb) const { notify_if_done(verb.id); }
   void operator()(const Resolve& verb) const { notify_if_applied(verb.id); }
   void operator()(const CacheBust& verb) const { notify_if_applied(verb.id); }
+  void operator()(const PutRecord& verb) const {
+    if (std::get<PutRecord::Reply>(reply_).put) watcher_.changed(verb.id);
+  }
   void operator()(const Sweep&) const { notify_steps(); }
   void operator()(const Reap&) const { notify_steps(); }
 

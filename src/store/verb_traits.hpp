@@ -98,6 +98,9 @@ template <>
 inline constexpr VerbTraits traits_of_verb<ListJournals> = reading;
 template <>
 inline constexpr VerbTraits traits_of_verb<DropJournal> = {.is_new_work = true};
+/// Its reply says what the log had before.
+template <>
+inline constexpr VerbTraits traits_of_verb<PutRecord> = {.is_new_work = true, .is_deferred = true};
 
 /// The row of the call's verb.
 inline const VerbTraits& traits_of(const StoreCall& call) noexcept {

@@ -112,6 +112,9 @@ struct DescribeReply {
   std::string operator()(const DropJournal::Reply& x) const {
     return fmt::format("dropped={} last={}", x.dropped, x.last);
   }
+  std::string operator()(const PutRecord::Reply& x) const {
+    return fmt::format("put={} lines={}", x.put, x.evidence);
+  }
   std::string operator()(const std::vector<EvidenceEntry>& x) const {
     std::string out = fmt::format("{} entries", x.size());
     for (const EvidenceEntry& entry : x) out += "\n  " + text(entry);

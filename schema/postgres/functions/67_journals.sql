@@ -41,15 +41,15 @@ BEGIN
   PERFORM pg_advisory_xact_lock(1229210960, hashtext(journal COLLATE "C"));
 END $$;
 
--- Appends a line if `behind` is the number of the last one.
-CREATE OR REPLACE FUNCTION idem.append_line(journal text, behind bigint, bytes bytea)
+-- Appends a line if `behind` is the number of the last one. `of_moment`: that of a line from another store.
+CREATE OR REPLACE FUNCTION idem.append_line(journal text, behind bigint, bytes bytea, of_moment timestamptz)
 RETURNS TABLE (appended boolean, last bigint, moment timestamptz) LANGUAGE plpgsql
 SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   so_far bigint;
 BEGIN
   PERFORM idem.lock_journal(journal);
-  moment := idem.now();
+  moment := coalesce(of_moment, idem.now());
   SELECT j.seq, j.total INTO last, so_far FROM idem.journal j WHERE j.name = journal COLLATE "C"
     ORDER BY j.seq DESC LIMIT 1;
   last := coalesce(last, 0);

@@ -30,6 +30,10 @@ BEGIN
     RAISE EXCEPTION 'record_id: no argument may be null' USING ERRCODE = 'IDM05';
   END IF;
   SELECT * INTO STRICT i FROM idem.identity;
+  IF i.key_scope NOT IN ('operation', 'tenant') THEN
+    RAISE EXCEPTION 'this store is an unfinished copy of another, or its copy has taken its place (idem store copy)'
+      USING ERRCODE = 'IDM05', HINT = 'Connect to the store that the gateways use.';
+  END IF;
   SELECT d.id INTO newest FROM idem.digest_secrets d ORDER BY d.generation DESC LIMIT 1;
   IF newest <> left(encode(idem.keyed_digest(idem.keyed_digest(i.secret, 'idem secret id'), ''), 'hex'), 16) THEN
     RAISE EXCEPTION 'the gateways name records with a secret that this store does not hold' USING ERRCODE = 'IDM05',

@@ -91,8 +91,8 @@ void print_counts(const Counts& counts) {
 
 StoreCommand::StoreCommand(CLI::App& app)
     : OperatorCommand(app, "store",
-                      "Back up, check and restore an embedded store; work on what lies in that "
-                      "of a running gateway"),
+                      "Copy a store to another; back up, check and restore an embedded store; work "
+                      "on what lies in that of a running gateway"),
       rekey_(declare("rekey",
                      "Bring every record under the newest of encryption.secret_files, while "
                      "requests are served; it may be ended and begun again")),
@@ -101,7 +101,8 @@ StoreCommand::StoreCommand(CLI::App& app)
                      "the store are unreadable for good; with encryption.key_per_scope")),
       files_(declare("backup", StoreFileVerbs::backup_text),
              declare("check", StoreFileVerbs::check_text),
-             declare("restore", StoreFileVerbs::restore_text)) {
+             declare("restore", StoreFileVerbs::restore_text)),
+      copy_(declare("copy", StoreCopyVerb::text)) {
   shred_->add_option("--scope", scope_, "the scope, as idem keys list shows it")->required();
   shred_->add_option("--reason", reason_, "why, for the audit")->required();
   shred_->add_flag("--yes", yes_, "do it without asking");
@@ -109,6 +110,7 @@ StoreCommand::StoreCommand(CLI::App& app)
 
 int StoreCommand::run() {
   if (files_.parsed()) return files_.run(json());
+  if (copy_.parsed()) return copy_.run(json());
   if (shred_->parsed()) return shred();
   return rekey_->parsed() ? rekey() : usage;
 }

@@ -1,6 +1,7 @@
 #pragma once
 
 #include "cli/commands/operator_command.hpp"
+#include "cli/commands/store_copy_verb.hpp"
 #include "cli/commands/store_file_verbs.hpp"
 #include "json/value.hpp"
 
@@ -12,7 +13,8 @@
 namespace idem::cli {
 
 /// `idem store rekey` and `shred`: work on what lies in the store of a running gateway or worker.
-/// `backup`, `check` and `restore`: work on the file of an embedded store.
+/// `backup`, `check` and `restore`: work on the file of an embedded store. `copy`: from a store to
+/// another.
 class StoreCommand : public OperatorCommand {
  public:
   explicit StoreCommand(CLI::App& app);
@@ -30,6 +32,7 @@ class StoreCommand : public OperatorCommand {
   CLI::App* rekey_;
   CLI::App* shred_;
   StoreFileVerbs files_;
+  StoreCopyVerb copy_;
   std::string scope_;
   std::string reason_;
   bool yes_ = false;

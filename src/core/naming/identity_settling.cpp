@@ -1,5 +1,7 @@
 #include "core/naming/identity_settling.hpp"
 
+#include "core/naming/copied_identity.hpp"
+
 #include <idem/fingerprint.hpp>
 #include <idem/limits.hpp>
 
@@ -131,6 +133,10 @@ std::expected<Identity, std::string> settle_identity(
     if (which.contradicted) which.contradicted();
     return std::unexpected(std::move(why));
   };
+  if (which.copied) return settle_copied(recorded, *which.copied);
+  if (recorded) {
+    if (auto why = why_marked(recorded->key_scope)) return contradict(std::move(*why));
+  }
   IdentitySettings asked = asked_for;
   const bool follows = !which.make && recorded && asked.scope_source.empty();
   if (follows) {

@@ -10,7 +10,8 @@ AppendLine::Reply append_line(Journals& journals, AppendLine& verb, StoreTime no
   const JournalEnd end = journals.end_of(verb.journal);
   if (end.last != verb.behind) return {false, end.last, now};
   const std::uint64_t bytes = end.bytes + verb.line.size();
-  journals.append(verb.journal, {end.last + 1, now, std::move(verb.line)}, bytes);
+  const StoreTime at = verb.at.value_or(now);
+  journals.append(verb.journal, {end.last + 1, at, std::move(verb.line)}, bytes);
   return {true, end.last + 1, now};
 }
 

@@ -2,7 +2,15 @@
 
 namespace idem {
 
+Record damaged_row(const RecordId& id) {
+  Record row;
+  row.id = id;
+  row.state = State{};
+  return row;
+}
+
 bool is_listed(const List& verb, const Record& record) noexcept {
+  if (record.state == State{}) return verb.damaged && !verb.state;
   return (!verb.state || record.state == *verb.state) &&
          (!verb.scope || record.scope == *verb.scope) &&
          (!verb.operation || record.operation == *verb.operation) &&

@@ -82,6 +82,9 @@ class RecordTable {
   virtual Journals* journals() = 0;
 };
 
+/// Stands in a listing for a record that cannot be read (List::damaged).
+Record damaged_row(const RecordId& id);
+
 /// True if `verb` asks for `record`, in its present state.
 bool is_listed(const List& verb, const Record& record) noexcept;
 

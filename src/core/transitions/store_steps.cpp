@@ -5,6 +5,7 @@
 
 #include <idem/limits.hpp>
 
+#include <algorithm>
 #include <limits>
 
 namespace idem {
@@ -187,6 +188,26 @@ class StepMaker {
     auto step = transitions::reseal(subject.record, verb, context_.now);
     write_back(context_, subject, step.change);
     return step.outcome;
+  }
+
+  StoreResult operator()(PutRecord& verb) {
+    auto found = context_.table.load(verb.id, Parts::slot, context_.now);
+    if (!found) return std::unexpected(std::move(found.error()));
+    const auto log = context_.table.evidence(verb.id);
+    if (!log) return std::unexpected(log.error());
+    if (log->size() != verb.behind) return PutRecord::Reply{false, log->size()};
+    context_.fences.last = std::max(context_.fences.last, verb.fence_floor);
+    Subject subject = subject_of(std::move(*found));
+    if (verb.record) {
+      subject.record = std::move(verb.record);
+      write_back(context_, subject, {Write::insert, true, true});
+    } else if (subject.row) {
+      write_back(context_, subject, {Write::erase, true, true});
+    }
+    for (const EvidenceEntry& entry : verb.evidence) {
+      context_.table.append_evidence(verb.id, entry);
+    }
+    return PutRecord::Reply{true, log->size() + verb.evidence.size()};
   }
 
   StoreResult operator()(Find& verb) {

@@ -82,6 +82,11 @@ struct Check {
       return "no new form of one part; does it have encryption.secret_files?";
     return verb.response ? bad_response(*verb.response) : std::nullopt;
   }
+  Complaint operator()(const PutRecord& verb) const {
+    if (!verb.record) return std::nullopt;
+    if (verb.record->id != verb.id) return "a record of another id";
+    return verb.record->response ? bad_response(*verb.record->response) : std::nullopt;
+  }
   Complaint operator()(const AppendLine& verb) const {
     if (verb.line.size() > limits::journal_line_bytes_max) {
       return "a line of " + std::to_string(verb.line.size()) + " bytes";

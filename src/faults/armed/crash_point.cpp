@@ -10,7 +10,7 @@
 namespace idem {
 namespace {
 
-constexpr std::array<std::string_view, 31> point_names{"parsed",
+constexpr std::array<std::string_view, 35> point_names{"parsed",
                                                        "fingerprinted",
                                                        "reserve_before_commit",
                                                        "reserve_after_commit",
@@ -40,7 +40,11 @@ constexpr std::array<std::string_view, 31> point_names{"parsed",
                                                        "restore_prepared",
                                                        "restore_old_kept",
                                                        "restore_blocked",
-                                                       "restore_named"};
+                                                       "restore_named",
+                                                       "copy_put",
+                                                       "copy_closed",
+                                                       "copy_compared",
+                                                       "copy_finished"};
 
 struct Trigger {
   CrashPoint point;

@@ -1,6 +1,7 @@
 #include "store/dynamodb/identity_steps.hpp"
 
 #include "core/naming/adopt_routes.hpp"
+#include "core/naming/copied_identity.hpp"
 #include "core/record/which_store.hpp"
 #include "json/writer.hpp"
 #include "store/dynamodb/dynamodb_limits.hpp"
@@ -317,6 +318,7 @@ Task<std::expected<IdentitySteps::Settled, std::string>> IdentitySteps::make(
   random_bytes(next.generation_mark);
   next.recorded = *first;
   next.naming.generation = next.recorded.generation;
+  (void)settle_naming(which, next.naming);
   next.change = 1;
   next.is_complete = true;
   auto swapping = swap(std::nullopt, made);
@@ -362,7 +364,8 @@ Task<std::expected<IdentitySteps::Settled, std::string>> IdentitySteps::settle(
       return GenerationCensus{};
     };
     auto identity = settle_identity(recorded, settings, note, which);
-    const bool is_same = !is_asked && *recorded == known.recorded;
+    Naming naming = known.naming;
+    const bool is_same = !is_asked && *recorded == known.recorded && !settle_naming(which, naming);
     if (!identity) co_return std::unexpected(std::move(identity.error()));
     settled.identity = std::move(*identity);
     if (is_same) {
@@ -380,6 +383,7 @@ Task<std::expected<IdentitySteps::Settled, std::string>> IdentitySteps::settle(
     if (!identity) return false;
     next.recorded = std::move(*recorded);
     next.naming.generation = next.recorded.generation;
+    (void)settle_naming(which, next.naming);
     return true;
   };
   auto changing = change(decide, true);

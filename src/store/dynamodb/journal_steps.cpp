@@ -173,7 +173,8 @@ Task<StoreResult> JournalSteps::append(AppendLine verb) {
       .set(lines_name, Bytes{lines})
       .set(last_number, static_cast<std::int64_t>(seq))
       .set(all_bytes, size)
-      .set(attribute::value, Bytes{encode(verb.journal, seq, version, *now, verb.line)});
+      .set(attribute::value,
+           Bytes{encode(verb.journal, seq, version, verb.at.value_or(*now), verb.line)});
   bool was_in_doubt = false;
   Task<ReplyResult> writing = client_.write(update, &was_in_doubt);
   const ReplyResult reply = co_await std::move(writing);

@@ -30,9 +30,17 @@ std::optional<Record> record_in(const Item& item) {
   const auto id = to_id(item.bytes(attribute::sort));
   if (!id || !item.has(attribute::row)) return std::nullopt;
   StoredRow row = parse_row(*id, item.bytes(attribute::row));
-  if (!row.record) return std::nullopt;  // A listing leaves out damaged records.
+  if (!row.record) return std::nullopt;
   row.record->response = marked_answer(row.mark);
   return std::move(*row.record);
+}
+
+/// The same for a listing: a damaged record has a row there.
+std::optional<Record> listed_in(const Item& item) {
+  auto record = record_in(item);
+  const auto id = to_id(item.bytes(attribute::sort));
+  if (!record && id && item.has(attribute::row)) record = damaged_row(*id);
+  return record;
 }
 
 }  // namespace
@@ -135,7 +143,7 @@ Task<ScanQueries::Rows> ScanQueries::read(std::vector<RecordId> ids) {
     if (!reply) co_return std::unexpected(to_store_error(reply.error()));
     const json::Value* const found = reply->body.find("Item");
     if (found == nullptr) continue;
-    if (auto record = record_in(Item::parse(*found))) records.push_back(std::move(*record));
+    if (auto record = listed_in(Item::parse(*found))) records.push_back(std::move(*record));
   }
   co_return records;
 }
@@ -200,7 +208,7 @@ Task<ScanQueries::Rows> ScanQueries::list_of_table(List verb, StoreTime now) {
         if (!reply) co_return std::unexpected(to_store_error(reply.error()));
         const Page page = parse_page(*reply);
         for (const Item& item : page.items) {
-          auto record = record_in(item);
+          auto record = listed_in(item);
           if (record) record = transitions::view(without_bodies(std::move(*record)), now);
           if (!record || !is_listed(verb, *record) || found.size() == verb.limit) continue;
           found.push_back(std::move(*record));

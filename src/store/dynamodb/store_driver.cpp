@@ -43,6 +43,8 @@ std::optional<Subject> subject_of(const StoreCall& call) {
           return Subject{.id = verb.id, .needs_answer = true};
         } else if constexpr (std::is_same_v<Verb, CacheBust>) {
           return Subject{.id = verb.id, .needs_answer = true, .needs_evidence = true};
+        } else if constexpr (std::is_same_v<Verb, PutRecord>) {
+          return Subject{.id = verb.id, .needs_answer = true, .needs_evidence = true};
         } else if constexpr (std::is_same_v<Verb, Reseal>) {
           return Subject{.id = verb.id, .needs_answer = true, .needs_request = true};
         } else if constexpr (std::is_same_v<Verb, Reschedule> ||

@@ -47,6 +47,10 @@ std::size_t bytes_of(const StoreCall& call) {
   if (const auto* complete = std::get_if<Complete>(&call)) return complete->response.body.size();
   if (const auto* accept = std::get_if<Accept>(&call)) return accept->request.size();
   if (const auto* resolve = std::get_if<Resolve>(&call)) return of_answer(resolve->response);
+  if (const auto* put = std::get_if<PutRecord>(&call); put && put->record) {
+    const auto& request = put->record->stored_request;
+    return of_answer(put->record->response) + (request ? request->size() : 0);
+  }
   if (const auto* reseal = std::get_if<Reseal>(&call)) {
     return of_answer(reseal->response) + (reseal->request ? reseal->request->size() : 0);
   }

@@ -39,9 +39,16 @@ class RunningRows final : public RecordTable {
 
   void insert(Record&& record) override {
     if (record.state != State::in_progress) return slots_->insert(std::move(record));
-    // Only an accepted request is stored, and that is pending first.
-    IDEM_ASSERT(!record.stored_request);
-    begin({std::move(record)});
+    if (!record.stored_request) return begin({std::move(record)});
+    // Of another store. The slots hold its request, which stays there.
+    Record waits = record;
+    waits.state = State::pending;
+    slots_->insert(std::move(waits));
+    const auto row = slots_->load(record.id, Parts::slot, {});
+    IDEM_ASSERT(row && *row);
+    const std::int64_t place = (*row)->place;
+    slots_->take_out(record.id, place);
+    begin({std::move(record), place});
   }
 
   void update(Row&& row, const transitions::Change& change) override {
@@ -109,8 +116,9 @@ class RunningRows final : public RecordTable {
     // In order of their ids: rows beyond the limit are not even copied.
     const std::size_t most = slice.size() + rest_of_it.limit;
     for (; at != running_.end() && !(rest && at->first > *rest) && slice.size() < most; ++at) {
-      if (!at->second.why_not.empty() || !is_listed(verb, at->second.row.record)) continue;
-      slice.push_back(without_bodies(at->second.row.record));
+      const bool is_sound = at->second.why_not.empty();
+      Record listed = is_sound ? without_bodies(at->second.row.record) : damaged_row(at->first);
+      if (is_listed(verb, listed)) slice.push_back(std::move(listed));
     }
     std::ranges::sort(slice, {}, &Record::id);
     if (slice.size() > rest_of_it.limit) slice.resize(rest_of_it.limit);

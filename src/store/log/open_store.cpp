@@ -1,5 +1,6 @@
 #include "store/log/open_store.hpp"
 
+#include "core/naming/copied_identity.hpp"
 #include "core/record/stored_record_codec.hpp"
 #include "core/record/which_store.hpp"
 #include "core/transitions/transitions.hpp"
@@ -64,6 +65,7 @@ std::expected<Settled, std::string> settle(std::optional<StoreIdentity> found,
   if (!identity) return std::unexpected(std::move(identity.error()));
   settled.recorded.recorded = std::move(*recorded);
   settled.recorded.naming.generation = settled.recorded.recorded.generation;
+  (void)settle_naming(options.which, settled.recorded.naming);
   settled.identity = std::move(*identity);
   return settled;
 }
@@ -118,6 +120,7 @@ std::expected<OpenedStoreParts, StoreError> open_store(const std::string& path,
     db->remove(Family::meta, meta_copied_at);
   }
   db->commit();
+  const bool is_snapshot = options.which.copied && options.which.copied->is_snapshot;
   if (options.opened) options.opened(settled->which);
   return OpenedStoreParts{std::move(db),
                           std::move(running),
@@ -126,7 +129,7 @@ std::expected<OpenedStoreParts, StoreError> open_store(const std::string& path,
                           std::move(settled->recorded.naming),
                           std::move(clock),
                           highest,
-                          open->value_or(0) != 0,
+                          open->value_or(0) != 0 && !is_snapshot,
                           options.restored};
 }
 

@@ -387,9 +387,10 @@ class Slots final : public SlotTable {
   void show(const List& verb, StoreTime now, const RecordId& id, std::vector<Record>& found) {
     if (left_out_.contains(id)) return;
     const auto present = present_of(id);
-    if (!present || present->is_gone()) return;
-    auto row = read_row(id, *present, Parts::slot, now);
-    if (!row) return;
+    if (present && present->is_gone()) return;
+    auto row = present ? read_row(id, *present, Parts::slot, now)
+                       : std::expected<Row, StoreError>(Row{damaged_row(id)});
+    if (!row) row = Row{damaged_row(id)};
     if (row->record.state == State::completed) {
       const auto version = version_at(*present);
       auto status =

@@ -2,6 +2,7 @@
 
 #include "core/bytes/byte_cursor.hpp"
 #include "core/bytes/checksum.hpp"
+#include "core/naming/copied_identity.hpp"
 
 #include <idem/fingerprint.hpp>
 
@@ -39,6 +40,7 @@ RouteName read_route(ByteReader& in) {
 }  // namespace
 
 bool StoreIdentity::is_own() const {
+  if (why_marked(recorded.key_scope)) return false;
   return recorded.epochs.empty() || recorded.epochs.back().id == secret_id(recorded.own);
 }
 

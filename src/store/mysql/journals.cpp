@@ -49,19 +49,20 @@ End to_end(const Results& results) {
 /// the line before, so that no drop of the journal comes between.
 std::string appending(const AppendLine& verb, const End& end) {
   const std::uint64_t seq = end.last + 1;
+  const StoreTime at = verb.at.value_or(end.now);
   std::string sql = "INSERT INTO idem_journal (name, seq, at, line, total, checksum) SELECT ";
   SqlText(sql)
       .bytes(verb.journal)
       .sql(", ")
       .number(seq)
       .sql(", ")
-      .moment(end.now)
+      .moment(at)
       .sql(", ")
       .bytes(verb.line)
       .sql(", ")
       .number(end.bytes + verb.line.size())
       .sql(", ")
-      .number(sum_of(verb.journal, seq, end.now, verb.line));
+      .number(sum_of(verb.journal, seq, at, verb.line));
   if (end.last != 0) {
     SqlText(sql)
         .sql(" FROM idem_journal WHERE name = ")

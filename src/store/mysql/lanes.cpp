@@ -21,6 +21,10 @@ std::size_t bytes_of(const StoreCall& call) noexcept {
   if (const auto* resolve = std::get_if<Resolve>(&call)) {
     return resolve->response ? resolve->response->body.size() : 0;
   }
+  if (const auto* put = std::get_if<PutRecord>(&call); put && put->record) {
+    const auto& [response, request] = std::tie(put->record->response, put->record->stored_request);
+    return (response ? response->body.size() : 0) + (request ? request->size() : 0);
+  }
   if (const auto* reseal = std::get_if<Reseal>(&call)) {
     return reseal->response ? reseal->response->body.size() : reseal->request->size();
   }
@@ -35,7 +39,7 @@ Lane lane_of(const StoreCall& call) noexcept {
       traits_of(call).is_owners || std::holds_alternative<Reserve>(call) ||
       std::holds_alternative<Accept>(call) || std::holds_alternative<Resolve>(call) ||
       std::holds_alternative<CacheBust>(call) || std::holds_alternative<Reschedule>(call) ||
-      std::holds_alternative<Reseal>(call);
+      std::holds_alternative<Reseal>(call) || std::holds_alternative<PutRecord>(call);
   return is_of_records ? Lane::records : Lane::others;
 }
 

@@ -265,7 +265,13 @@ StoreResult LockedRecords::step(const StoreCall& call, std::span<const RecordId>
   StoreResult result = do_step(made, {table, fences, table, now_, naming});
   last_fence = std::max(last_fence, fences.last);
   ended_a_lease_ = table.ended_a_lease();
+  const auto inserted = inserted_fence_;
+  const Fence highest = table.highest_fence();
   if (result) apply(table.take_write());
+  if (const auto* put = std::get_if<PutRecord>(&call); put && result) {
+    inserted_fence_ = inserted;  // No attempt begins, and one may be gone.
+    erased_fence_ = std::max({erased_fence_, put->fence_floor, highest});
+  }
   return result;
 }
 

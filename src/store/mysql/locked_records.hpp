@@ -124,7 +124,7 @@ class LockedRecords {
   std::vector<std::pair<RecordId, EvidenceEntry>> evidence_;
   std::set<RecordId> not_due_;
   std::set<RecordId> not_claimable_;
-  Fence erased_fence_ = 0;                 ///< The highest of erased records.
+  Fence erased_fence_ = 0;                 ///< The highest of erased records, or a floor.
   std::optional<Fence> inserted_fence_{};  ///< The lowest of new records.
   bool ended_a_lease_ = false;
   mutable std::size_t written_statements_ = 0;

@@ -16,7 +16,7 @@ bool is_pending(const std::optional<Record>& record) {
 }  // namespace
 
 bool LockedRecords::writes() const noexcept {
-  return !evidence_.empty() || !not_due_.empty() || !not_claimable_.empty() ||
+  return erased_fence_ != 0 || !evidence_.empty() || !not_due_.empty() || !not_claimable_.empty() ||
          std::ranges::any_of(entries_, [](const auto& one) { return one.second.is_changed; }) ||
          std::ranges::any_of(scopes_, [](const auto& one) { return !one.second.change.is_none(); });
 }

@@ -1,6 +1,7 @@
 #include "store/mysql/opening.hpp"
 
 #include "core/naming/adopt_routes.hpp"
+#include "core/naming/copied_identity.hpp"
 #include "core/naming/identity_settling.hpp"
 #include "store/mysql/migrations.hpp"
 #include "store/mysql/schema.hpp"
@@ -154,13 +155,14 @@ Task<std::expected<Settled, std::string>> settle_once(Connection& connection,
   if (!identity) co_return std::unexpected(std::move(identity.error()));
   settled.is_new = !before;
   if (settled.is_new) {
-    begin_at_random(*identity, *recorded);
+    if (!which.copied) begin_at_random(*identity, *recorded);
     random_bytes(settled.recorded.store_id);
   }
   settled.is_changed = recorded != before;
   settled.recorded.recorded = *recorded;
   settled.recorded.naming.generation = recorded->generation;
   settled.recorded.naming.by_operation = recorded->key_scope == "operation";
+  settled.is_changed |= settle_naming(which, settled.recorded.naming);
   settled.identity = std::move(*identity);
   co_return settled;
 }

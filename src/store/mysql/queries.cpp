@@ -164,8 +164,10 @@ Task<Answer> list(Connection& connection, List verb) {
     for (std::size_t row = 0; row < rows.size() && found.size() < verb.limit; ++row) {
       verb.after = to_id(rows.cell(row, 0));
       auto slot = read_slot(rows, row);
-      if (!slot || !slot->record) continue;  // A listing leaves out damaged records.
-      auto record = transitions::view(without_bodies(std::move(*slot->record)), now);
+      if (!slot) continue;
+      Record listed =
+          slot->record ? without_bodies(std::move(*slot->record)) : damaged_row(slot->id);
+      auto record = transitions::view(std::move(listed), now);
       if (record && is_listed(verb, *record)) found.push_back(std::move(*record));
     }
     if (rows.size() < limits::list_slice_rows) break;

@@ -31,7 +31,8 @@ Parts parts_of(const StoreCall& call) {
   if (traits_of(call).is_owners) return {.may_be_new = !has_fence(call)};
   return {.answer = true,
           .request = std::holds_alternative<Reseal>(call),
-          .evidence = std::holds_alternative<CacheBust>(call),
+          .evidence =
+              std::holds_alternative<CacheBust>(call) || std::holds_alternative<PutRecord>(call),
           .may_be_new = true};
 }
 

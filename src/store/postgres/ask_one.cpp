@@ -1,5 +1,6 @@
 #include "core/record/stored_response_codec.hpp"
 #include "store/postgres/outcome.hpp"
+#include "store/postgres/put_record.hpp"
 #include "store/postgres/statements.hpp"
 
 #include <idem/assert.hpp>
@@ -152,10 +153,11 @@ struct Ask {
   }
   Statement operator()(const Count&) const { return {"SELECT * FROM idem.census()", {}}; }
   Statement operator()(const AppendLine& verb) const {
-    Statement statement{"SELECT * FROM idem.append_line($1, $2, $3)", {}};
+    Statement statement{"SELECT * FROM idem.append_line($1, $2, $3, $4)", {}};
     statement.params.text(as_text(verb.journal))
         .number(static_cast<std::int64_t>(verb.behind))
-        .bytes(verb.line);
+        .bytes(verb.line)
+        .optional_moment(verb.at);
     return statement;
   }
   Statement operator()(const ReadLines& verb) const {
@@ -178,6 +180,7 @@ struct Ask {
     statement.params.text(as_text(verb.journal)).number(static_cast<std::int64_t>(verb.last));
     return statement;
   }
+  Statement operator()(const PutRecord& verb) const { return ask_put(verb); }
   Statement operator()(const AdoptRoutes&) const {
     IDEM_ASSERT(!"several statements");
     return {};
@@ -291,6 +294,14 @@ struct ReplyDecoder {
       census.now = cells.moment();
     }
     return {census};
+  }
+  CallResult operator()(const PutRecord&) const {
+    if (rows.size() != 1) return {std::unexpected(damaged("no verdict about a copied record"))};
+    Cells cells(rows, 0);
+    PutRecord::Reply reply;
+    reply.put = cells.boolean();
+    reply.evidence = static_cast<std::uint64_t>(cells.number());
+    return {reply};
   }
   CallResult operator()(const AppendLine&) const {
     if (rows.size() != 1) return {std::unexpected(damaged("no verdict about a line"))};

@@ -43,7 +43,7 @@ std::string record_columns(std::string_view request) {
       " dispatched, lease_policy, retention, tombstone, recovery_point, {}, response_status,"
       " body_kept, release_basis, last_error_code, reconcile_after, reconcile_attempts,"
       " upstream_reference, created_at, changed_at, completed_at, expires_at, tombstone_until,"
-      " contested, provider, sealed_key",
+      " contested, provider, sealed_key, charged",
       request);
 }
 
@@ -119,6 +119,7 @@ std::expected<Record, StoreError> to_record(Cells& cells) {
   record.is_contested = cells.boolean();
   record.provider = cells.text();
   record.sealed_key = std::string(cells.bytes());
+  record.charged = static_cast<std::uint64_t>(cells.number());
   if (!fingerprint || !policy || record.state == State{}) {
     return std::unexpected(damaged("a member has an unknown value"));
   }

@@ -1,6 +1,7 @@
 #include "store/postgres/opening.hpp"
 
 #include "core/naming/adopt_routes.hpp"
+#include "core/naming/copied_identity.hpp"
 #include "core/naming/identity_settling.hpp"
 #include "core/record/which_store.hpp"
 #include "store/postgres/cells.hpp"
@@ -157,7 +158,7 @@ Task<std::expected<Settled, std::string>> settle_once(Connection& connection,
     return GenerationCensus{};
   };
   auto identity = settle_identity(*recorded, settings, note, which);
-  if (!before && identity) begin_at_random(*identity, **recorded);
+  if (!before && identity && !which.copied) begin_at_random(*identity, **recorded);
   if (is_asked) {
     const auto census = co_await take_census(connection);
     if (!census) co_return std::unexpected(census.error());
@@ -187,6 +188,14 @@ Task<std::expected<Opened, std::string>> settle(Connection& connection,
     }
   }
   if (!settled) co_return std::unexpected(std::move(settled.error()));
+  if (which.copied) {
+    auto naming = co_await read_naming(connection);
+    if (!naming) co_return std::unexpected(failure_text(naming.error()));
+    if (settle_naming(which, *naming)) {
+      const QueryResult written = co_await write_naming(connection, *naming);
+      if (!written) co_return std::unexpected(failure_text(written.error()));
+    }
+  }
   const auto store_id = co_await read_store_id(connection);
   if (!store_id) co_return std::unexpected(store_id.error());
   Opened opened;

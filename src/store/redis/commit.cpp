@@ -86,7 +86,7 @@ std::string to_command(const Commit& commit, const Names& names) {
                 letter(!is_kept && write.change.request, is_there && write.after->stored_request),
                 commit.wants_answer ? 'a' : '-',
                 commit.wants_request ? 'q' : '-',
-                begins_attempt(write) ? 'f' : '-'};
+                !commit.is_copy && begins_attempt(write) ? 'f' : '-'};
 
   std::string row;
   if (is_there) append_row(commit.version, *write.after, mark_of(commit), row);

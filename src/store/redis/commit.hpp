@@ -16,6 +16,7 @@ struct Commit {
   std::string generation{};  ///< Empty: any.
   bool wants_answer = false;
   bool wants_request = false;
+  bool is_copy = false;  ///< Of a record of another store: no attempt begins.
 };
 
 /// Whether the record gets another attempt than before.

@@ -1,6 +1,7 @@
 #include "store/redis/identity_steps.hpp"
 
 #include "core/naming/adopt_routes.hpp"
+#include "core/naming/copied_identity.hpp"
 #include "core/record/which_store.hpp"
 #include "store/redis/scripts.hpp"
 
@@ -264,7 +265,9 @@ Task<std::expected<IdentitySteps::Settled, std::string>> IdentitySteps::settle(
       return GenerationCensus{};
     };
     auto identity = settle_identity(recorded, settings, note, which);
-    const bool is_same = !is_asked && *recorded == (*found)->identity.recorded;
+    Naming naming = (*found)->identity.naming;
+    const bool is_same =
+        !is_asked && *recorded == (*found)->identity.recorded && !settle_naming(which, naming);
     if (!identity) co_return std::unexpected(std::move(identity.error()));
     settled = {std::move(*identity), (*found)->identity.store_id, false};
     if (is_same) {
@@ -283,6 +286,7 @@ Task<std::expected<IdentitySteps::Settled, std::string>> IdentitySteps::settle(
     if (!identity) return false;
     next.recorded = std::move(*recorded);
     next.naming.generation = next.recorded.generation;
+    (void)settle_naming(which, next.naming);
     next.is_complete = true;
     settled.store_id = next.store_id;
     return true;

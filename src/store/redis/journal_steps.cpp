@@ -52,8 +52,8 @@ StoreTime JournalSteps::moment_of(const Reply& reply) const {
 
 Task<StoreResult> JournalSteps::append(AppendLine verb) {
   Question question{names_.journals().slot, {}};
-  const std::string moment =
-      clock_ ? std::to_string(clock_().time_since_epoch().count()) : std::string();
+  const auto at = verb.at || !clock_ ? verb.at : std::optional(clock_());
+  const std::string moment = at ? std::to_string(at->time_since_epoch().count()) : std::string();
   scripts()
       .journal_append.call(question.command, names_.journals().tag, 4)
       .add(verb.journal)

@@ -136,7 +136,10 @@ Task<std::expected<std::vector<Record>, StoreError>> ScanQueries::read(
     if (!all[i]) co_return std::unexpected(to_store_error(all[i].error()));
     if (all[i]->kind != Reply::Kind::text) continue;
     StoredRow row = parse_row(ids[i], all[i]->text);
-    if (!row.record) continue;  // A listing leaves out damaged records.
+    if (!row.record) {
+      records.push_back(damaged_row(ids[i]));
+      continue;
+    }
     row.record->response = marked_answer(row.mark);
     records.push_back(std::move(*row.record));
   }

@@ -238,7 +238,8 @@ Task<Steps::Outcome> Steps::write(Try& tried, const StoreCall& call, const Subje
                                       .check_now = !clock_ && !traits_of(call).ends_attempt,
                                       .generation = text_of(subject),
                                       .wants_answer = subject.needs_answer,
-                                      .wants_request = subject.needs_request},
+                                      .wants_request = subject.needs_request,
+                                      .is_copy = std::holds_alternative<PutRecord>(call)},
                                      names_)};
   // A repeat of a write that only appends to the evidence log would append twice.
   const bool may_repeat =

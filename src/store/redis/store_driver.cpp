@@ -207,6 +207,9 @@ Task<StoreResult> StoreDriver::answer(StoreCall& call) {
     if (const auto* verb = std::get_if<Reseal>(&call)) {
       return steps_.make(call, {.id = verb->id, .needs_answer = true, .needs_request = true});
     }
+    if (const auto* verb = std::get_if<PutRecord>(&call)) {
+      return steps_.make(call, {.id = verb->id, .needs_answer = true, .needs_evidence = true});
+    }
     if (const auto* verb = std::get_if<Sweep>(&call)) {
       return sweep(verb->limit);
     }

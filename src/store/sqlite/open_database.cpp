@@ -1,5 +1,6 @@
 #include "store/sqlite/open_database.hpp"
 
+#include "core/naming/copied_identity.hpp"
 #include "core/record/which_store.hpp"
 #include "core/transitions/transitions.hpp"
 #include "store/embedded/room_on_disk.hpp"
@@ -341,7 +342,8 @@ std::expected<OpenedDatabase, StoreError> finish(Connection& connection, const s
   sqlite3* db = connection.get();
   Meta meta(db);
   if (const auto why = why_untrusted(meta, version_before)) return refused(path + ": " + *why);
-  const bool was_cut_off = meta.is_open();
+  const bool is_snapshot = options.which.copied && options.which.copied->is_snapshot;
+  const bool was_cut_off = meta.is_open() && !is_snapshot;
   if (was_cut_off && path.starts_with('/')) {
     if (const auto why = why_no_room_to_end_attempts(db, path)) return refused(path + ": " + *why);
   }
@@ -368,6 +370,7 @@ std::expected<OpenedDatabase, StoreError> finish(Connection& connection, const s
                               : identity->generation;
   if (generation == 0) return refused(path + ": its identity is damaged: it has no generation");
   Naming naming = read_naming(db, generation, settings.key_scope == "operation");
+  if (settle_naming(options.which, naming)) write_naming(db, naming);
   if (version_before < Meta::first_version_with_checksums) {  // Values that it may not have had.
     meta.put_fence_high_water(meta.fence_high_water());
     meta.digest_secrets_changed();

@@ -353,11 +353,12 @@ class Slots final : public SlotTable {
     if (record && is_listed(verb, *record)) found.push_back(std::move(*record));
   }
 
-  /// None: a listing does not show the row, because it counts as no record or is damaged.
+  /// None: a listing does not show the row, because it counts as no record.
   std::optional<Record> read_listed(Statement& rows, StoreTime now) {
     const RecordId id = id_of(rows, 0);
+    if (left_out_.contains(id)) return std::nullopt;
     auto record = read_record(id, rows, 1);
-    if (!record || left_out_.contains(id)) return std::nullopt;
+    if (!record) return damaged_row(id);
     if (record->state == State::completed) {
       if (auto status = decode_status(rows.bytes(3))) record->response = std::move(*status);
     }

@@ -1,0 +1,51 @@
+#pragma once
+
+#include "core/naming/identity_settling.hpp"
+#include "core/naming/naming.hpp"
+
+#include <cstdint>
+#include <expected>
+#include <optional>
+#include <string>
+
+/// How `idem store copy` brings what names the records from one store to another. Every kind of
+/// store calls settle_identity() and settle_naming() when it is opened, and records what they
+/// change. A mark in the recorded key scope keeps every other start away from a copy that is not
+/// whole yet, and from a source that its copy has taken the place of.
+namespace idem {
+
+inline namespace v0_1 {
+
+/// Shared by the openings of one copy.
+struct CopiedIdentity {
+  enum class Opening : std::uint8_t {
+    read,   ///< Of the source: notes what is recorded there.
+    close,  ///< Of the source: no reserve of any process commits any more, and no start takes it.
+    begin,  ///< Of the target: records what was noted, with the mark of an unfinished copy.
+    end,    ///< Of the target: takes the mark away.
+  };
+  Opening opening = Opening::read;
+  RecordedIdentity recorded{};  ///< The source's, without a mark.
+  Naming naming{};              ///< The source's.
+  std::string target_id{};      ///< Of `close`: the OpenedStore::id of the copy.
+  /// The copy that the source was closed for before this opening; empty: it was not closed.
+  std::string closed_for{};
+  /// The source is a backup that was made for this copy, beside the process that has the store:
+  /// what runs in it still runs, and stays as it is.
+  bool is_snapshot = false;
+};
+
+}  // namespace v0_1
+
+/// As settle_identity(), for an opening of a copy.
+std::expected<Identity, std::string> settle_copied(std::optional<RecordedIdentity>& recorded,
+                                                   CopiedIdentity& copied);
+
+/// Notes the naming of a copy's source, or puts it in place of its target's; does nothing for other
+/// openings. True: `naming` changed, and is to be recorded.
+bool settle_naming(const WhichStore& which, Naming& naming);
+
+/// A sentence: why no start takes a store with this recorded key scope. None: it has no mark.
+std::optional<std::string> why_marked(const std::string& key_scope);
+
+}  // namespace idem

@@ -1,0 +1,148 @@
+#include "store/postgres/put_record.hpp"
+
+#include "core/bytes/rfc3339.hpp"
+#include "core/json/string.hpp"
+#include "core/record/stored_fence.hpp"
+#include "core/record/stored_response_codec.hpp"
+#include "store/postgres/cells.hpp"
+#include "store/postgres/outcome.hpp"
+
+namespace idem::postgres {
+namespace {
+
+// A commit that does not wait for the disk; a call without record and lines does.
+constexpr std::string_view put_sql =
+    "SELECT d.* FROM pg_catalog.set_config('synchronous_commit', 'off', true),"
+    " idem.put_record($1, $2::pg_catalog.jsonb, $3, $4, $5, $6, $7::pg_catalog.jsonb, $8) d";
+constexpr std::string_view put_durably_sql =
+    "SELECT * FROM idem.put_record($1, $2::pg_catalog.jsonb, $3, $4, $5, $6,"
+    " $7::pg_catalog.jsonb, $8)";
+
+/// A bytea's text form (PostgreSQL documentation, "Binary Data Types").
+std::string hex_text(std::string_view bytes) {
+  static constexpr char digits[] = "0123456789abcdef";
+  std::string text = "\\x";
+  for (const char byte : bytes) {
+    const auto value = static_cast<unsigned char>(byte);
+    text += digits[value >> 4U];
+    text += digits[value & 15U];
+  }
+  return text;
+}
+
+/// The columns of a row by their names, as a JSON object; an absent one is NULL.
+class Columns {
+ public:
+  Columns& text(std::string_view name, std::string_view value) {
+    append_quoted(value_of(name), as_text(value));
+    return *this;
+  }
+  template <std::integral Number>
+  Columns& number(std::string_view name, Number value) {
+    value_of(name) += std::to_string(value);
+    return *this;
+  }
+  Columns& flag(std::string_view name, bool value) {
+    value_of(name) += value ? "true" : "false";
+    return *this;
+  }
+  Columns& bytes(std::string_view name, std::string_view value) {
+    append_quoted(value_of(name), hex_text(value));
+    return *this;
+  }
+  Columns& moment(std::string_view name, const std::optional<StoreTime>& value) {
+    return value ? text(name, to_rfc3339(*value)) : *this;
+  }
+  Columns& state(std::string_view name, State value) {
+    return value != State{} ? text(name, name_of(value)) : *this;
+  }
+  std::string take() { return std::move(out_) + '}'; }
+
+ private:
+  std::string& value_of(std::string_view name) {
+    if (out_.size() > 1) out_ += ',';
+    append_quoted(out_, name);
+    out_ += ':';
+    return out_;
+  }
+
+  std::string out_ = "{";
+};
+
+std::string row_of(const Record& record) {
+  Columns row;
+  row.text("id", to_hex(record.id.bytes))
+      .text("scope", record.scope)
+      .text("operation", record.operation)
+      .number("generation", record.generation)
+      .bytes("fingerprint", bytes_of({record.fingerprint}))
+      .state("state", record.state)
+      .number("fence", stored_fence(record.fence()))
+      .text("token", to_hex((record.attempt ? record.attempt->token : Token{}).bytes))
+      .text("owner", record.owner)
+      .moment("locked_until", record.locked_until)
+      .flag("dispatched", record.dispatched)
+      .text("lease_policy", policy_name(record.lease_policy))
+      .number("retention", record.retention.count())
+      .number("tombstone", record.tombstone.count())
+      .text("recovery_point", record.recovery_point)
+      .text("last_error_code", record.last_error_code)
+      .moment("reconcile_after", record.reconcile_after)
+      .number("reconcile_attempts", record.reconcile_attempts)
+      .text("upstream_reference", record.upstream_reference)
+      .moment("created_at", record.created_at)
+      .moment("changed_at", record.changed_at)
+      .moment("completed_at", record.completed_at)
+      .moment("expires_at", record.expires_at)
+      .moment("tombstone_until", record.tombstone_until)
+      .number("charged", record.charged)
+      .flag("contested", record.is_contested);
+  if (record.release_basis) row.text("release_basis", name_of(*record.release_basis));
+  if (!record.provider.empty()) row.text("provider", record.provider);
+  if (!record.sealed_key.empty()) row.bytes("sealed_key", record.sealed_key);
+  return row.take();
+}
+
+std::string lines_of(const std::vector<EvidenceEntry>& entries) {
+  std::string lines = "[";
+  for (const EvidenceEntry& entry : entries) {
+    Columns line;
+    line.number("fence", stored_fence(entry.fence))
+        .text("source", entry.source)
+        .text("evidence", entry.evidence)
+        .text("reason", entry.reason)
+        .state("before", entry.before)
+        .state("after", entry.after)
+        .flag("applied", entry.applied)
+        .moment("observed_at", entry.observed_at)
+        .moment("recorded_at", entry.recorded_at);
+    if (lines.size() > 1) lines += ',';
+    lines += line.take();
+  }
+  return lines + ']';
+}
+
+}  // namespace
+
+Statement ask_put(const PutRecord& verb) {
+  const bool is_barrier = !verb.record && verb.evidence.empty();
+  Statement statement{is_barrier ? put_durably_sql : put_sql, {}};
+  Params& to = statement.params;
+  to.uuid(verb.id.bytes);
+  const auto& record = verb.record;
+  record ? to.text(row_of(*record)) : to.null(Type::text);
+  record && record->stored_request ? to.bytes(*record->stored_request) : to.null(Type::bytea);
+  if (record && record->response) {
+    std::string head;
+    encode_answer(*record->response, head);
+    to.bytes(head).bytes(record->response->body);
+  } else {
+    to.null(Type::bytea).null(Type::bytea);
+  }
+  to.number(static_cast<std::int64_t>(verb.behind))
+      .text(lines_of(verb.evidence))
+      .number(static_cast<std::int64_t>(verb.fence_floor));
+  return statement;
+}
+
+}  // namespace idem::postgres

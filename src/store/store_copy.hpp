@@ -1,0 +1,58 @@
+#pragma once
+
+#include "core/bytes/digests.hpp"
+
+#include <idem/store.hpp>
+
+#include <cstdint>
+#include <expected>
+#include <functional>
+#include <optional>
+#include <string>
+
+namespace idem {
+
+/// What one pass of a copy saw and did.
+struct CopyPass {
+  std::uint64_t records = 0;    ///< That both stores have now, alike.
+  std::uint64_t put = 0;        ///< Of them, those that the target did not have so before.
+  std::uint64_t removed = 0;    ///< That only the target had.
+  std::uint64_t running = 0;    ///< Left out: an attempt of the source has them.
+  std::uint64_t in_phases = 0;  ///< Between two phases, whose input the source keeps apart.
+  std::optional<StoreTime> runs_until{};  ///< The last lease of `running`.
+  std::uint64_t evidence = 0;             ///< Lines about those records, alike in both.
+  std::uint64_t journal_lines = 0;        ///< Of all journals, alike in both.
+  std::uint64_t lines_put = 0;            ///< Of both kinds of lines.
+  /// SHA-256 over the records in the order of their ids, with their answers, requests and evidence,
+  /// as they were read from each store.
+  Digest source{};
+  Digest target{};
+
+  /// The target had everything before, so that all of it was compared and nothing written.
+  bool is_clean() const noexcept { return put == 0 && lines_put == 0; }
+};
+
+struct CopyError {
+  enum class Kind : std::uint8_t {
+    unavailable,  ///< A store could not be asked; a repetition goes on.
+    damaged,      ///< The source has something that cannot be read.
+    refused,      ///< The target holds what is no part of this copy.
+  };
+  Kind kind = Kind::unavailable;
+  std::string why;  ///< A sentence.
+};
+
+/// Makes `to` hold what `from` holds: all live records with their answers, stored requests and
+/// evidence, and all journals. Reads everything of both and writes what differs, so that a pass
+/// after an interruption goes on, and a pass without a difference proves that they are alike. Calls
+/// `from` for nothing but reading. `progress` gets the number of records so far.
+std::expected<CopyPass, CopyError> copy_records(Store& from, Store& to,
+                                                const std::function<void(std::uint64_t)>& progress);
+
+/// Ends the attempts and requests of `from` whose time is over, as every gateway does.
+std::expected<void, CopyError> end_overdue(Store& from);
+
+/// Between the clock of `to` and that of `from`, as far as two calls show it.
+std::expected<Millis, CopyError> clock_difference(Store& from, Store& to);
+
+}  // namespace idem
