@@ -1,5 +1,6 @@
 #pragma once
 
+#include <idem/evidence.hpp>
 #include <idem/identity.hpp>
 #include <idem/journal.hpp>
 #include <idem/record.hpp>
@@ -374,25 +375,6 @@ struct Reap {
   std::size_t limit = 0;
 };
 
-/// One line of the append-only log of decisions about a record (§19).
-struct EvidenceEntry {
-  std::optional<Fence> fence{};  ///< Of its attempt, if it names one.
-  std::string source;
-  std::string evidence;
-  std::string reason;
-  State before{};
-  State after{};
-  bool applied = false;
-  StoreTime observed_at{};
-  StoreTime recorded_at{};
-  bool operator==(const EvidenceEntry&) const = default;
-};
-/// The decisions about one record.
-struct ReadEvidence {
-  using Reply = std::vector<EvidenceEntry>;  ///< Oldest first.
-  RecordId id;
-};
-
 /// The number of records in each stored state: a record past its expiry counts in its old state
 /// until the reaper comes. Every step keeps the counts, so that reading them costs nothing.
 struct Census {
@@ -437,7 +419,8 @@ struct PutRecord {
   /// Lines about it that its log has, and those to be appended behind them.
   std::uint64_t behind = 0;
   std::vector<EvidenceEntry> evidence{};
-  Fence fence_floor = 0;  ///< The store grants no fence up to this one from now on.
+  Fence fence_floor = 0;         ///< The store grants no fence up to this one from now on.
+  std::uint64_t generation = 0;  ///< Must be the store's; otherwise `refused`.
 };
 
 /// Any of the verbs.

@@ -75,6 +75,10 @@ end
 if ARGV[3] ~= '' and generation ~= ARGV[3] then
   return {'generation', now, generation}
 end
+-- The store's copy takes its place (idem store copy): no attempt begins here.
+if is_attempt and generation and string.sub(generation, 1, 7) == 'copied:' then
+  return {'generation', now, generation}
+end
 
 if not current then
   local lost = what_is_lost()

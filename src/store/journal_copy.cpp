@@ -110,7 +110,7 @@ class JournalCopy {
         AppendLine{.journal = journal_, .behind = line.seq - 1, .line = line.bytes, .at = line.at});
     if (!appended) return failed("TO", appended.error());
     if (!appended->appended) {
-      return std::unexpected(CopyError{Kind::refused, "TO: somebody else writes to it"});
+      return std::unexpected(CopyError{Kind::refused, "TO: another process writes to it"});
     }
     target_last_ = line.seq;
     ++copied_.lines;

@@ -2,6 +2,7 @@
 
 #include "core/record/stored_record_codec.hpp"
 #include "core/record/stored_response_codec.hpp"
+#include "core/transitions/transitions.hpp"
 #include "store/journal_copy.hpp"
 #include "store/record_rows.hpp"
 
@@ -19,11 +20,14 @@ namespace {
 
 using Kind = CopyError::Kind;
 
-/// Few enough that their answers fit into memory, many enough for one commit of a batch.
-constexpr std::size_t copied_at_once = 128;
+/// Records that are read and put at once: few enough that their answers fit into memory, many
+/// enough for one commit of all.
+constexpr std::size_t at_once_min = 16;
+constexpr std::size_t at_once_max = 1'024;
+constexpr std::size_t many_bytes = 16UL << 20U;
 constexpr std::size_t listed_at_once = 1'000;
-/// A record whose time ends between two readings is read again.
-constexpr int readings_max = 3;
+/// A clock is read before what it is compared with.
+constexpr Millis clock_slack{1'000};
 
 std::unexpected<CopyError> failed(const char* which, const StoreError& error) {
   const bool is_final = error.code == StoreError::Code::damaged;
@@ -31,29 +35,36 @@ std::unexpected<CopyError> failed(const char* which, const StoreError& error) {
       CopyError{is_final ? Kind::damaged : Kind::unavailable, which + (": " + error.detail)});
 }
 
-/// Asks all at once; the replies have the order of the verbs.
+/// Calls that were made at once; their replies have the order of the verbs.
 template <class Verb>
-std::vector<std::expected<typename Verb::Reply, StoreError>> ask_all(Store& store,
-                                                                     std::vector<Verb> verbs) {
+class Asked {
+ public:
   using Result = std::expected<typename Verb::Reply, StoreError>;
+
+  Asked(Store& store, std::vector<Verb> verbs) : shared_(std::make_shared<Shared>(verbs.size())) {
+    for (std::size_t i = 0; i < verbs.size(); ++i) {
+      ask(store, std::move(verbs[i]), [shared = shared_, i](Result result) {
+        shared->results[i] = std::move(result);
+        shared->left.count_down();
+      });
+    }
+  }
+  std::vector<Result> wait() {
+    about_to_wait();
+    shared_->left.wait();
+    return std::move(shared_->results);
+  }
+
+ private:
+  // Shared, because the store's thread is still inside count_down() when the last one wakes us.
   struct Shared {
     explicit Shared(std::size_t count)
         : results(count, std::unexpected(StoreError{})), left(static_cast<std::ptrdiff_t>(count)) {}
     std::vector<Result> results;
     std::latch left;
   };
-  // Shared, because the store's thread is still inside count_down() when the last one wakes us.
-  const auto shared = std::make_shared<Shared>(verbs.size());
-  for (std::size_t i = 0; i < verbs.size(); ++i) {
-    ask(store, std::move(verbs[i]), [shared, i](Result result) {
-      shared->results[i] = std::move(result);
-      shared->left.count_down();
-    });
-  }
-  about_to_wait();
-  shared->left.wait();
-  return std::move(shared->results);
-}
+  std::shared_ptr<Shared> shared_;
+};
 
 /// A record as one store has it.
 struct Held {
@@ -88,25 +99,53 @@ Digest digest_of(const Held& held) {
 
 using Holding = std::expected<std::vector<Held>, CopyError>;
 
+/// The records of `ids` in one store, which are being read.
+class Reading {
+ public:
+  Reading(Store& store, const char* which, const std::vector<RecordId>& ids)
+      : which_(which),
+        count_(ids.size()),
+        records_(store, verbs_of<Find>(ids)),
+        evidence_(store, verbs_of<ReadEvidence>(ids)) {}
+
+  Holding wait() {
+    auto records = records_.wait();
+    auto evidence = evidence_.wait();
+    std::vector<Held> all(count_);
+    for (std::size_t i = 0; i < count_; ++i) {
+      if (!records[i]) return failed(which_, records[i].error());
+      if (!evidence[i]) return failed(which_, evidence[i].error());
+      all[i] = {std::move(*records[i]), std::move(*evidence[i])};
+      if (!all[i].record) continue;
+      even_out(*all[i].record);
+      all[i].digest = digest_of(all[i]);
+    }
+    return all;
+  }
+
+ private:
+  template <class Verb>
+  static std::vector<Verb> verbs_of(const std::vector<RecordId>& ids) {
+    std::vector<Verb> verbs;
+    for (const RecordId& id : ids) verbs.push_back({id});
+    return verbs;
+  }
+
+  const char* which_;
+  std::size_t count_;
+  Asked<Find> records_;
+  Asked<ReadEvidence> evidence_;
+};
+
 Holding read(Store& store, const char* which, const std::vector<RecordId>& ids) {
-  std::vector<Find> finds;
-  std::vector<ReadEvidence> logs;
-  for (const RecordId& id : ids) {
-    finds.push_back({id});
-    logs.push_back({id});
-  }
-  auto records = ask_all(store, std::move(finds));
-  auto evidence = ask_all(store, std::move(logs));
-  std::vector<Held> all(ids.size());
-  for (std::size_t i = 0; i < ids.size(); ++i) {
-    if (!records[i]) return failed(which, records[i].error());
-    if (!evidence[i]) return failed(which, evidence[i].error());
-    all[i] = {std::move(*records[i]), std::move(*evidence[i])};
-    if (!all[i].record) continue;
-    even_out(*all[i].record);
-    all[i].digest = digest_of(all[i]);
-  }
-  return all;
+  return Reading(store, which, ids).wait();
+}
+
+std::size_t bytes_of(const Held& held) {
+  if (!held.record) return 0;
+  const auto& request = held.record->stored_request;
+  const auto& response = held.record->response;
+  return (request ? request->size() : 0) + (response ? response->body.size() : 0);
 }
 
 /// Reads a store's ids in their order.
@@ -141,25 +180,29 @@ class Ids {
 
 class Copy {
  public:
-  Copy(Store& from, Store& to, const std::function<void(std::uint64_t)>& progress)
-      : from_(from), to_(to), progress_(progress) {}
+  Copy(Store& from, Store& to, CopySource source,
+       const std::function<void(std::uint64_t)>& progress)
+      : from_(from), to_(to), source_kind_(source), progress_(progress) {}
 
   std::expected<CopyPass, CopyError> run() {
-    const auto census = ask_and_wait(from_, Count{});
-    if (!census) return failed("FROM", census.error());
-    now_ = census->now;
+    const auto theirs = ask_and_wait(from_, Count{});
+    if (!theirs) return failed("FROM", theirs.error());
+    const auto ours = ask_and_wait(to_, Count{});
+    if (!ours) return failed("TO", ours.error());
+    began_ = MonotonicClock::now();
+    now_ = theirs->now;
+    later_now_ = std::max(theirs->now, ours->now);
     // Stores that count their fences give less than one for each microsecond since 1970, and the
     // others have them from the clock. So none that the source has granted is above this.
     const auto micros = std::chrono::microseconds(now_.time_since_epoch()).count();
     fence_floor_ = static_cast<Fence>(micros);
     // Alone and first in each pass: what the pass before wrote is on the disk when it is compared.
-    const auto floor = ask_and_wait(to_, PutRecord{.id = {}, .fence_floor = fence_floor_});
-    if (!floor) return failed("TO", floor.error());
-    auto lines = copy_journals(from_, to_);
-    if (!lines) return std::unexpected(std::move(lines.error()));
-    pass_.journal_lines = lines->lines;
-    pass_.lines_put = lines->put;
+    if (auto done = set_floor(); !done) return std::unexpected(std::move(done.error()));
+    if (auto done = copy_lines(); !done) return std::unexpected(std::move(done.error()));
     if (auto copied = copy_all(); !copied) return std::unexpected(std::move(copied.error()));
+    // Once more, because reading the records may have taken long.
+    if (auto done = set_floor(); !done) return std::unexpected(std::move(done.error()));
+    if (auto done = copy_lines(); !done) return std::unexpected(std::move(done.error()));
     pass_.source = source_.finish();
     pass_.target = target_.finish();
     return pass_;
@@ -168,10 +211,27 @@ class Copy {
  private:
   using Done = std::expected<void, CopyError>;
 
+  /// Refused if another run works on the target, so this comes before what has no such check.
+  Done set_floor() {
+    const auto floor = ask_and_wait(
+        to_,
+        PutRecord{.id = {}, .fence_floor = fence_floor_, .generation = to_.identity().generation});
+    if (!floor) return failed("TO", floor.error());
+    return {};
+  }
+
+  Done copy_lines() {
+    auto lines = copy_journals(from_, to_);
+    if (!lines) return std::unexpected(std::move(lines.error()));
+    pass_.journal_lines = lines->lines;
+    pass_.lines_put += lines->put;
+    return {};
+  }
+
   Done copy_all() {
     Ids theirs(from_, "FROM");
     Ids ours(to_, "TO");
-    std::vector<RecordId> ids;
+    Chunk chunk;
     for (;;) {
       const auto a = theirs.first();
       if (!a) return std::unexpected(a.error());
@@ -181,58 +241,110 @@ class Copy {
       if (!is_end) {
         const RecordId next = !*b ? **a : !*a ? **b : std::min(**a, **b);
         if (*a && **a == next) theirs.drop_first();
-        if (*b && **b == next) ours.drop_first();
-        ids.push_back(next);
+        const bool is_ours = *b && **b == next;
+        if (is_ours) ours.drop_first();
+        chunk.ids.push_back(next);
+        if (is_ours) chunk.ours.push_back(next);
       }
-      if (ids.size() < copied_at_once && !is_end) continue;
-      if (auto copied = copy(ids); !copied) return copied;
-      ids.clear();
+      if (chunk.ids.size() < at_once_ && !is_end) continue;
+      if (auto copied = copy(chunk); !copied) return copied;
+      chunk = {};
       progress_(pass_.records);
       if (is_end) return {};
     }
   }
 
-  Done copy(const std::vector<RecordId>& ids) {
+  struct Chunk {
+    std::vector<RecordId> ids;
+    std::vector<RecordId> ours;  ///< Those of them that the target has.
+  };
+
+  Done copy(const Chunk& chunk) {
+    const auto& ids = chunk.ids;
     if (ids.empty()) return {};
-    auto theirs = read(from_, "FROM", ids);
+    Reading reading_theirs(from_, "FROM", ids);
+    Reading reading_ours(to_, "TO", chunk.ours);
+    auto theirs = reading_theirs.wait();
+    auto found = reading_ours.wait();
     if (!theirs) return std::unexpected(std::move(theirs.error()));
-    auto ours = read(to_, "TO", ids);
-    if (!ours) return std::unexpected(std::move(ours.error()));
-    for (std::size_t i = 0; i < ids.size(); ++i) {
-      for (int readings = 1; readings < readings_max && !is_alike((*theirs)[i], (*ours)[i]) &&
-                             ends_by_itself((*theirs)[i], (*ours)[i]);
-           ++readings) {
-        if (auto again = read_again(ids[i], (*theirs)[i], (*ours)[i]); !again) return again;
-      }
+    if (!found) return std::unexpected(std::move(found.error()));
+    std::vector<Held> ours(ids.size());
+    for (std::size_t i = 0, n = 0; i < ids.size() && n < chunk.ours.size(); ++i) {
+      if (ids[i] == chunk.ours[n]) ours[i] = std::move((*found)[n++]);
     }
-    if (auto put = put_all(ids, *theirs, *ours); !put) return put;
+    fit_memory(*theirs);
+    for (std::size_t i = 0; i < ids.size(); ++i) {
+      if (!is_alike((*theirs)[i], ours[i])) meet_in_time((*theirs)[i], ours[i]);
+    }
+    if (auto ended = end_attempts(ids, *theirs); !ended) return ended;
+    if (auto put = put_all(ids, *theirs, ours); !put) return put;
     crash_point(CrashPoint::copy_put);
-    for (std::size_t i = 0; i < ids.size(); ++i) note(ids[i], (*theirs)[i], (*ours)[i]);
+    for (std::size_t i = 0; i < ids.size(); ++i) note(ids[i], (*theirs)[i], ours[i]);
     return {};
   }
 
-  /// Time changes how such a record reads, and the two were not read in one moment.
-  static bool ends_by_itself(const Held& theirs, const Held& ours) {
-    const auto is_settled = [](const Held& held) {
-      return !held.record || held.record->state == State::completed ||
-             held.record->state == State::expired || held.record->state == State::failed_retryable;
-    };
-    return ours.record && is_settled(theirs) && is_settled(ours);
+  void fit_memory(const std::vector<Held>& theirs) {
+    std::size_t bytes = 0;
+    for (const Held& held : theirs) bytes += bytes_of(held);
+    if (bytes > many_bytes) at_once_ = std::max(at_once_ / 4, at_once_min);
+    if (bytes < many_bytes / 8) at_once_ = std::min(at_once_ * 2, at_once_max);
   }
 
-  Done read_again(const RecordId& id, Held& theirs, Held& ours) {
-    auto again = read(from_, "FROM", {id});
-    if (!again) return std::unexpected(std::move(again.error()));
-    theirs = std::move(again->front());
-    again = read(to_, "TO", {id});
-    if (!again) return std::unexpected(std::move(again.error()));
-    ours = std::move(again->front());
+  /// Time changes how a settled record reads, and the two were not read in one moment, nor by one
+  /// clock. Reads both as of a moment that is behind both.
+  void meet_in_time(Held& theirs, Held& ours) const {
+    const auto since = std::chrono::duration_cast<Millis>(MonotonicClock::now() - began_);
+    const StoreTime then = later_now_ + since + clock_slack;
+    const auto is_over = [&](const Held& held) {
+      if (!held.record) return true;
+      const State state = held.record->state;
+      const bool is_settled =
+          state == State::completed || state == State::expired || state == State::failed_retryable;
+      const auto end =
+          state == State::expired ? held.record->tombstone_until : held.record->expires_at;
+      return is_settled && end && *end <= then;
+    };
+    if (!is_over(theirs) && !is_over(ours)) return;
+    for (Held* const held : {&theirs, &ours}) {
+      if (!held->record || !is_over(*held)) continue;
+      held->record = transitions::view(std::move(held->record), then);
+      if (!held->record) continue;
+      even_out(*held->record);
+      held->digest = digest_of(*held);
+    }
+  }
+
+  /// Of a closed source, an attempt past its lease that the next one would resume: its owner may
+  /// still be at it, and no fence of a new attempt stops it there. So its token is forgotten there,
+  /// as if another attempt had begun. If a transaction has the record, it counts as running.
+  Done end_attempts(const std::vector<RecordId>& ids, std::vector<Held>& theirs) {
+    if (source_kind_ != CopySource::closed) return {};
+    for (std::size_t i = 0; i < ids.size(); ++i) {
+      auto& record = theirs[i].record;
+      const bool may_end = record && record->state == State::in_progress &&
+                           record->locked_until <= now_ && !transitions::due_at(*record);
+      if (!may_end || !record->attempt || record->attempt->token == Token{}) continue;
+      PutRecord ended{.id = ids[i],
+                      .record = record,
+                      .behind = theirs[i].evidence.size(),
+                      .generation = from_.identity().generation};
+      ended.record->attempt->token = Token{};
+      const auto put = ask_and_wait(from_, ended);
+      if (!put && put.error().is_final()) return failed("FROM", put.error());
+      if (!put || !put->put) continue;
+      record->attempt->token = Token{};
+      theirs[i].digest = digest_of(theirs[i]);
+    }
     return {};
   }
 
   bool is_running(const Held& held) const {
-    return held.record && held.record->state == State::in_progress &&
-           held.record->locked_until > now_;
+    if (!held.record || held.record->state != State::in_progress) return false;
+    if (source_kind_ == CopySource::serving || held.record->locked_until > now_) return true;
+    if (source_kind_ == CopySource::kept) return false;
+    // The sweeper ends it, unless another transaction has it.
+    const auto& attempt = held.record->attempt;
+    return transitions::due_at(*held.record) || (attempt && attempt->token != Token{});
   }
 
   static bool is_alike(const Held& theirs, const Held& ours) {
@@ -242,50 +354,77 @@ class Copy {
 
   Done put_all(const std::vector<RecordId>& ids, const std::vector<Held>& theirs,
                std::vector<Held>& ours) {
-    std::vector<PutRecord> puts;
     std::vector<std::size_t> places;
     for (std::size_t i = 0; i < ids.size(); ++i) {
-      if (is_running(theirs[i]) || is_alike(theirs[i], ours[i])) continue;
-      const auto& log = theirs[i].evidence;
-      const auto& has = ours[i].evidence;
-      if (theirs[i].record && !std::equal(has.begin(), has.end(), log.begin(),
-                                          log.begin() + static_cast<std::ptrdiff_t>(
-                                                            std::min(has.size(), log.size())))) {
+      if (!is_running(theirs[i]) && !is_alike(theirs[i], ours[i])) places.push_back(i);
+    }
+    auto left = put(places, ids, theirs, ours);
+    if (!left) return std::unexpected(std::move(left.error()));
+    // Of a record that is gone the log may have lines.
+    for (const std::size_t i : *left) {
+      auto again = read(to_, "TO", {ids[i]});
+      if (!again) return std::unexpected(std::move(again.error()));
+      ours[i] = std::move(again->front());
+    }
+    left = put(*left, ids, theirs, ours);
+    if (!left) return std::unexpected(std::move(left.error()));
+    if (left->empty()) return {};
+    return std::unexpected(CopyError{Kind::refused, "TO: another process writes to it"});
+  }
+
+  /// The places of those that were not put, because the log has other lines.
+  std::expected<std::vector<std::size_t>, CopyError> put(const std::vector<std::size_t>& places,
+                                                         const std::vector<RecordId>& ids,
+                                                         const std::vector<Held>& theirs,
+                                                         std::vector<Held>& ours) {
+    std::vector<PutRecord> puts;
+    for (const std::size_t i : places) {
+      if (!is_continued(ours[i], theirs[i])) {
         return std::unexpected(CopyError{
             Kind::refused, "TO: the decisions about the record " + to_hex(ids[i].bytes) +
                                " are not those of FROM: begin again with a store that does not "
                                "exist yet"});
       }
-      puts.push_back(put_of(ids[i], theirs[i], has.size()));
-      places.push_back(i);
+      puts.push_back(put_of(ids[i], theirs[i], ours[i].evidence.size()));
     }
-    const auto replies = ask_all(to_, std::move(puts));
+    const auto replies = Asked<PutRecord>(to_, std::move(puts)).wait();
+    std::vector<std::size_t> left;
     for (std::size_t n = 0; n < replies.size(); ++n) {
       if (!replies[n]) return failed("TO", replies[n].error());
-      if (!replies[n]->put) return std::unexpected(somebody_writes());
       const std::size_t i = places[n];
-      if (!theirs[i].record) {
+      if (!replies[n]->put) {
+        left.push_back(i);
+      } else if (!theirs[i].record) {
         ++pass_.removed;
         ours[i].record.reset();
-        continue;
+      } else {
+        ++pass_.put;
+        pass_.lines_put += theirs[i].evidence.size() - ours[i].evidence.size();
+        ours[i] = theirs[i];
       }
-      ++pass_.put;
-      pass_.lines_put += theirs[i].evidence.size() - ours[i].evidence.size();
-      ours[i] = theirs[i];
     }
-    return {};
+    return left;
+  }
+
+  /// The source's log has the target's lines, and perhaps more.
+  static bool is_continued(const Held& ours, const Held& theirs) {
+    if (!theirs.record) return true;
+    return ours.evidence.size() <= theirs.evidence.size() &&
+           std::equal(ours.evidence.begin(), ours.evidence.end(), theirs.evidence.begin());
   }
 
   PutRecord put_of(const RecordId& id, const Held& theirs, std::size_t behind) const {
-    PutRecord put{.id = id, .record = theirs.record, .behind = behind, .fence_floor = fence_floor_};
+    PutRecord put{.id = id,
+                  .record = theirs.record,
+                  .behind = behind,
+                  .fence_floor = fence_floor_,
+                  .generation = to_.identity().generation};
     if (!theirs.record) return put;
     put.fence_floor = std::max(put.fence_floor, theirs.record->fence().value_or(0));
     put.evidence.assign(theirs.evidence.begin() + static_cast<std::ptrdiff_t>(behind),
                         theirs.evidence.end());
     return put;
   }
-
-  static CopyError somebody_writes() { return {Kind::refused, "TO: somebody else writes to it"}; }
 
   void note(const RecordId& id, const Held& theirs, const Held& ours) {
     if (is_running(theirs)) {
@@ -311,9 +450,13 @@ class Copy {
 
   Store& from_;
   Store& to_;
+  CopySource source_kind_;
   const std::function<void(std::uint64_t)>& progress_;
-  StoreTime now_{};
+  MonotonicTime began_{};
+  StoreTime now_{};        ///< Of the source, at the beginning.
+  StoreTime later_now_{};  ///< The later one of both.
   Fence fence_floor_ = 0;
+  std::size_t at_once_ = 8 * at_once_min;
   CopyPass pass_;
   FramedDigest source_;
   FramedDigest target_;
@@ -322,8 +465,8 @@ class Copy {
 }  // namespace
 
 std::expected<CopyPass, CopyError> copy_records(
-    Store& from, Store& to, const std::function<void(std::uint64_t)>& progress) {
-  return Copy(from, to, progress).run();
+    Store& from, Store& to, CopySource source, const std::function<void(std::uint64_t)>& progress) {
+  return Copy(from, to, source, progress).run();
 }
 
 std::expected<void, CopyError> end_overdue(Store& from) {

@@ -12,6 +12,13 @@
 
 namespace idem {
 
+/// The source of a copy, which decides what becomes of its attempts.
+enum class CopySource : std::uint8_t {
+  serving,  ///< Others use it: no running record is copied.
+  closed,   ///< No work begins there. An attempt past its lease that may be resumed is ended first.
+  kept,     ///< Nobody uses it: an attempt past its lease is copied as it is.
+};
+
 /// What one pass of a copy saw and did.
 struct CopyPass {
   std::uint64_t records = 0;    ///< That both stores have now, alike.
@@ -44,9 +51,10 @@ struct CopyError {
 
 /// Makes `to` hold what `from` holds: all live records with their answers, stored requests and
 /// evidence, and all journals. Reads everything of both and writes what differs, so that a pass
-/// after an interruption goes on, and a pass without a difference proves that they are alike. Calls
-/// `from` for nothing but reading. `progress` gets the number of records so far.
-std::expected<CopyPass, CopyError> copy_records(Store& from, Store& to,
+/// after an interruption goes on, and a pass without a difference proves that they are alike. Only
+/// reads `from`, but for the attempts of a closed source. `progress` gets the number of records so
+/// far.
+std::expected<CopyPass, CopyError> copy_records(Store& from, Store& to, CopySource source,
                                                 const std::function<void(std::uint64_t)>& progress);
 
 /// Ends the attempts and requests of `from` whose time is over, as every gateway does.

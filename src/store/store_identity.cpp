@@ -2,6 +2,7 @@
 
 #include "core/bytes/byte_cursor.hpp"
 #include "core/bytes/checksum.hpp"
+#include "core/naming/copied_identity.hpp"
 
 #include <idem/limits.hpp>
 
@@ -47,7 +48,9 @@ class Appender {
 }  // namespace
 
 std::string generation_text(const StoreIdentity& identity) {
-  return std::to_string(identity.recorded.generation) + ":" + to_hex(identity.generation_mark);
+  const std::string mark = why_marked(identity.recorded.key_scope) ? "copied:" : "";
+  return mark + std::to_string(identity.recorded.generation) + ":" +
+         to_hex(identity.generation_mark);
 }
 
 std::string to_identity_value(const RowVersion& version, const StoreIdentity& identity) {

@@ -26,7 +26,8 @@ struct StoreIdentity {
   bool is_complete = false;
 };
 
-/// A bucket with this text as its generation admits that generation's reserves.
+/// A bucket with this text as its generation admits that generation's reserves, and claims unless
+/// it begins with "copied:".
 std::string generation_text(const StoreIdentity& identity);
 
 std::string to_identity_value(const RowVersion& version, const StoreIdentity& identity);

@@ -93,7 +93,10 @@ TEST_F(StoreCopy, a_chain_of_copies_that_are_killed_loses_and_repeats_nothing) {
     const auto& to = urls[hop + 1];
     SCOPED_TRACE(from + " to " + to);
     EXPECT_EQ(gateway->terminate(), 0);
+    const bool is_slow =
+        to.starts_with("dynamodb");  // Each run waits until the one before is over.
     for (const char* const point : {"copy_put", "copy_closed", "copy_compared", "copy_finished"}) {
+      if (is_slow && std::string_view(point) == "copy_compared") continue;
       const Ran killed = copy(from, to, {}, point);
       ASSERT_EQ(killed.exit_code, 128 + SIGKILL) << point << killed.output;
       if (std::string_view(point) == "copy_finished") break;
@@ -104,8 +107,9 @@ TEST_F(StoreCopy, a_chain_of_copies_that_are_killed_loses_and_repeats_nothing) {
       expect_refused(*refused, "were copied to the store");
     }
     const Ran again = copy(from, to);
-    EXPECT_EQ(again.exit_code, 5) << again.output;
-    EXPECT_NE(again.output.find("a finished copy"), std::string::npos) << again.output;
+    EXPECT_EQ(again.exit_code, 0) << again.output;
+    EXPECT_NE(again.output.find("finished before"), std::string::npos) << again.output;
+    EXPECT_EQ(copy(from, to, {"--undo"}).exit_code, 5);
     auto refused = gateway_on(from);
     expect_refused(*refused, "were copied to the store");
     gateway = gateway_on(to);
@@ -261,6 +265,14 @@ TEST_P(FileCopy, what_cannot_be_copied_is_refused_with_a_sentence) {
   EXPECT_NE(used.output.find("a store of its own"), std::string::npos) << used.output;
   EXPECT_EQ(copy(from, from).exit_code, 5);
   const std::string lost = file_url(GetParam(), "lost");
+  EXPECT_EQ(copy(from, lost, {"--undo"}).exit_code, 5) << "it is not closed";
+  EXPECT_EQ(copy(from, lost, {}, "copy_closed").exit_code, 128 + SIGKILL);
+  EXPECT_EQ(copy(from, lost, {"--undo"}).exit_code, 0);
+  gateway = gateway_on(from);
+  ASSERT_TRUE(gateway->running()) << gateway->process().output();
+  expect_all_replayed(*gateway);
+  charge_new(*gateway, 1);
+  EXPECT_EQ(gateway->terminate(), 0);
   EXPECT_EQ(copy(from, lost, {}, "copy_closed").exit_code, 128 + SIGKILL);
   const std::string next = file_url(GetParam(), "next");
   const Ran closed = copy(from, next);

@@ -13,7 +13,9 @@ inline Reserve a_reserve_in(const Store& store, int key_number, int token_number
 
 template <class Verb>
 std::expected<typename Verb::Reply, StoreError> try_ask(Store& store, Verb verb) {
-  if constexpr (std::is_same_v<Verb, Reserve>) verb.generation = store.identity().generation;
+  if constexpr (std::is_same_v<Verb, Reserve> || std::is_same_v<Verb, PutRecord>) {
+    verb.generation = store.identity().generation;
+  }
   return ask_and_wait(store, std::move(verb));
 }
 

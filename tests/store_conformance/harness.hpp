@@ -205,7 +205,7 @@ class StoreConformance : public testing::TestWithParam<std::string> {
  private:
   template <class Verb>
   Verb with_generation(Verb verb) {
-    if constexpr (std::is_same_v<Verb, Reserve>) {
+    if constexpr (std::is_same_v<Verb, Reserve> || std::is_same_v<Verb, PutRecord>) {
       if (verb.generation == 0) verb.generation = store_->identity().generation;
     }
     if constexpr (std::is_same_v<Verb, Accept>) verb.as = with_generation(std::move(verb.as));

@@ -178,6 +178,16 @@ TEST_P(PutRecordConformance, a_record_of_another_id_is_refused) {
   EXPECT_EQ(refused.error().code, StoreError::Code::refused);
 }
 
+TEST_P(PutRecordConformance, a_run_that_another_one_followed_puts_nothing) {
+  run(1);
+  PutRecord verb = put_of(1, std::nullopt);
+  verb.generation = store().identity().generation + 1;
+  const auto refused = try_ask(verb);
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().code, StoreError::Code::refused);
+  EXPECT_TRUE(find(1));
+}
+
 TEST_P(PutRecordConformance, a_line_keeps_its_moment) {
   const StoreTime then(Millis(1'600'000'000'789));
   EXPECT_TRUE(ask(AppendLine{.journal = "audit", .line = "old", .at = then}).appended);
@@ -227,9 +237,9 @@ class CopyConformance : public StoreConformance {
     clock.advance(lease + 1s);
     test::run(store, 207);
   }
-  static CopyPass copy(Store& from, Store& to) {
+  static CopyPass copy(Store& from, Store& to, CopySource source = CopySource::kept) {
     EXPECT_TRUE(end_overdue(from));
-    const auto pass = copy_records(from, to, [](std::uint64_t) {});
+    const auto pass = copy_records(from, to, source, [](std::uint64_t) {});
     EXPECT_TRUE(pass) << pass.error().why;
     return pass ? *pass : CopyPass{};
   }
@@ -252,9 +262,12 @@ class CopyConformance : public StoreConformance {
   }
   void copy_and_compare(Store& from, Store& to) {
     fill(from, clock);
+    const CopyPass early = copy(from, to, CopySource::serving);
+    EXPECT_EQ(early.records, 204U);
+    EXPECT_EQ(early.running, 3U) << "also those past their lease";
     const CopyPass first = copy(from, to);
     EXPECT_EQ(first.records, 206U);
-    EXPECT_EQ(first.put, 206U);
+    EXPECT_EQ(first.put, 2U);
     EXPECT_EQ(first.running, 1U);
     EXPECT_EQ(first.journal_lines, 6U);
     EXPECT_FALSE(first.is_clean());
@@ -298,6 +311,27 @@ class CopyConformance : public StoreConformance {
     }
     EXPECT_TRUE(copy(from, to).is_clean()) << "what one has reaped reads alike in both";
     EXPECT_EQ(copy(from, to).source, copy(from, to).target);
+    end_attempts(from, to);
+  }
+  /// Of a closed source: its late owner settles nothing, and the copy is resumed.
+  void end_attempts(Store& from, Store& to) {
+    const auto before = *test::try_ask(from, Find{key(204)});
+    ASSERT_TRUE(before);
+    const CopyPass closed = copy(from, to, CopySource::closed);
+    EXPECT_EQ(closed.running, 0U);
+    EXPECT_EQ(closed.put, 2U) << "two attempts that may be resumed";
+    EXPECT_TRUE(copy(from, to, CopySource::closed).is_clean());
+    Complete late;
+    late.id = key(204);
+    late.attempt = *before->attempt;
+    late.response = answer();
+    EXPECT_EQ(test::try_ask(from, late)->verdict, Verdict::stale);
+    EXPECT_EQ(test::try_ask(to, late)->verdict, Verdict::stale);
+    Reserve again = a_reserve(204, 9);
+    again.lease_policy = LeasePolicy::resume;
+    const auto resumed = test::try_ask(to, again);
+    ASSERT_TRUE(resumed && is<Execute>(*resumed));
+    EXPECT_GT(std::get<Execute>(*resumed).attempt.fence, before->attempt->fence);
   }
   static std::optional<Record> record_of(Store& store, int number, int as) {
     auto record = *test::try_ask(store, Find{key(number)});

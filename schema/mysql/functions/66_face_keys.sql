@@ -14,6 +14,10 @@ BEGIN
   END IF;
   SELECT i.own_secret, i.by_operation, i.is_own INTO v_secret, v_by_operation, v_is_own
     FROM idem_identity i WHERE i.one = 1;
+  IF v_by_operation = 2 THEN
+    SIGNAL SQLSTATE '45000' SET MYSQL_ERRNO = 31005,
+      MESSAGE_TEXT = 'IDM05 this store is an unfinished copy, or its copy has taken its place (idem store copy)';
+  END IF;
   IF NOT COALESCE(v_is_own, 0) THEN
     SIGNAL SQLSTATE '45000' SET MYSQL_ERRNO = 31005,
       MESSAGE_TEXT = 'IDM05 the gateways name records by a secret that is not in this store: use Idem-Operation';
@@ -72,6 +76,10 @@ BEGIN
   IF (SELECT i.by_operation AND LOCATE(CONCAT('\n', operation, '\n'), i.former_names) > 0
         FROM idem_identity i WHERE i.one = 1 LOCK IN SHARE MODE) THEN
     CALL idem_refuse_argument('reserve: the operation has, or is, a former name: reserve its keys through a gateway');
+  END IF;
+  -- Also where the transaction reads as of an earlier moment.
+  IF (SELECT i.by_operation = 2 FROM idem_identity i WHERE i.one = 1 LOCK IN SHARE MODE) THEN
+    CALL idem_refuse_argument('reserve: this store is an unfinished copy, or its copy has taken its place');
   END IF;
   SET v_id = UNHEX(idem_record_id(scope, operation, `key`));
   CALL idem_reserve_step(v_id, NULL, scope, operation,

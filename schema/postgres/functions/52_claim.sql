@@ -8,6 +8,9 @@ DECLARE
   at timestamptz := idem.now();
 BEGIN
   PERFORM idem.be_durable();
+  -- A store whose copy takes its place begins no work (idem store copy), and its mark comes under this lock.
+  IF NOT pg_try_advisory_xact_lock_shared(1229210957, 1) THEN RETURN; END IF;
+  IF (SELECT i.key_scope NOT IN ('operation', 'tenant') FROM idem.identity i) THEN RETURN; END IF;
   SELECT t.* INTO s FROM idem.parked_records w JOIN idem.slots t ON t.id = w.id
     WHERE w.state = 'pending' AND w.moment <= at AND t.state = 'pending' AND t.locked_until <= at AND t.expires_at > at
     ORDER BY w.moment, w.id LIMIT 1 FOR UPDATE OF t SKIP LOCKED;

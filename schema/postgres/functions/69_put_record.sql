@@ -3,19 +3,22 @@
 -- Makes the record of `of` what it is in the other store, or removes it if `record` is NULL. `record`: the columns of
 -- idem.slots but for those of its request and its answer. Appends `lines` to the log of decisions if that has `behind`
 -- lines about the record; otherwise nothing is changed. No fence up to `fence_floor` is granted any more. A copy that is
--- not whole yet is used by nobody, and its records are compared before it is: so a commit need not wait for the disk.
+-- not whole yet is used by nobody, and its records are compared before it is: so the commit of a record need not wait
+-- for the disk. A call without record and lines does, and so everything before it is on the disk behind it.
 CREATE OR REPLACE FUNCTION idem.put_record(of uuid, record jsonb, request bytea, head bytea, body bytea, behind bigint,
-                                           lines jsonb, fence_floor bigint)
+                                           lines jsonb, fence_floor bigint, generation bigint)
 RETURNS TABLE (put boolean, evidence bigint) LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   s idem.slots;
 BEGIN
-  PERFORM idem.limit_lock_wait();
+  PERFORM idem.lock_generation(generation);
+  IF record IS NULL AND lines = '[]' THEN PERFORM idem.be_durable(); END IF;
   SELECT * INTO s FROM idem.slots t WHERE t.id = of FOR UPDATE;
   SELECT count(*) INTO evidence FROM idem.evidence e WHERE e.id = of;
   put := evidence = behind;
   IF NOT put THEN RETURN NEXT; RETURN; END IF;
-  IF (SELECT f.last_value < fence_floor FROM idem.fences f) THEN PERFORM setval('idem.fences', fence_floor); END IF;
+  -- In any case, because what writes nothing waits for nothing.
+  PERFORM setval('idem.fences', greatest(f.last_value, fence_floor, 1)) FROM idem.fences f;
   IF s.id IS NOT NULL THEN
     DELETE FROM idem.answers a WHERE a.expires_at = s.expires_at AND a.number = s.answer;
     DELETE FROM idem.slots t WHERE t.id = of;

@@ -1,23 +1,25 @@
 #include "cli/commands/store_copy_verb.hpp"
 
 #include "cli/commands.hpp"
+#include "cli/commands/store_copy_print.hpp"
 #include "cli/commands/tables.hpp"
 #include "cli/process/resources.hpp"
 #include "cli/terminal/progress.hpp"
 #include "core/bytes/rfc3339.hpp"
 #include "core/naming/copied_identity.hpp"
-#include "json/writer.hpp"
 #include "store/internal_sql.hpp"
 #include "store/known_kinds.hpp"
 #include "store/restoring.hpp"
 #include "store/store_copy.hpp"
 
 #include <idem/crash_point.hpp>
+#include <idem/fingerprint.hpp>
 #include <idem/outbox.hpp>
 #include <idem/store_wait.hpp>
 
 #include <fmt/format.h>
 
+#include <array>
 #include <chrono>
 #include <csignal>
 #include <cstdio>
@@ -90,12 +92,13 @@ class CopyRun {
   Step<CopyPass> run() {
     if (auto opened = open_both(); !opened) return std::unexpected(opened.error());
     if (auto fit = check(); !fit) return std::unexpected(fit.error());
-    auto first = pass();
+    auto first = pass(CopySource::serving);
     if (!first || order_.prepare) return first;
     for (int i = 0; first->put > few_changes && i < passes_max && !is_file(from_kind_); ++i) {
-      first = pass();
+      first = pass(CopySource::serving);
       if (!first) return first;
     }
+    if (auto ended = check_phases(*first); !ended) return std::unexpected(ended.error());
     if (auto closed = close_source(); !closed) return std::unexpected(closed.error());
     auto last = last_pass();
     if (!last) return last;
@@ -103,8 +106,26 @@ class CopyRun {
     return last;
   }
 
-  bool is_finished() const { return is_finished_; }
-  bool is_closed() const { return is_closed_; }
+  /// Makes the source usable again, unless its copy is finished.
+  Step<void> undo() {
+    auto from = open(from_kind_, order_.from, Opening::read);
+    if (!from) return std::unexpected(from.error());
+    from->reset();
+    if (copied_->closed_for.empty()) return end(refused, "FROM is not closed");
+    // A run that is under way is refused from here on.
+    copied_->run = new_run();
+    auto to = open(to_kind_, order_.to, Opening::begin, false);
+    if (!to) return std::unexpected(to.error());
+    copied_->target_id = target_.id;
+    from = open(from_kind_, order_.from, Opening::reopen);
+    if (!from) return std::unexpected(from.error());
+    return {};
+  }
+
+  /// The copy was finished before, by a run whose end nobody saw.
+  bool was_finished() const { return was_finished_; }
+  bool is_finished() const { return is_finished_ || was_finished_; }
+  bool is_closed() const { return is_closed_ || !copied_->closed_for.empty(); }
   const OpenedStore& target() const { return target_; }
 
  private:
@@ -112,12 +133,21 @@ class CopyRun {
 
   static bool is_file(const KnownKind& kind) { return kind.linked->file != nullptr; }
 
-  Step<std::unique_ptr<Store>> open(const KnownKind& kind, const std::string& url,
-                                    Opening opening) {
+  static std::uint64_t new_run() {
+    std::array<std::uint8_t, 8> bytes{};
+    random_bytes(bytes);
+    std::uint64_t run = 0;
+    for (const std::uint8_t byte : bytes) run = run << 8U | byte;
+    return (run >> 12U) | 1U;  // Every reader of JSON can hold it.
+  }
+
+  Step<std::unique_ptr<Store>> open(const KnownKind& kind, const std::string& url, Opening opening,
+                                    bool may_make = true) {
     copied_->opening = opening;
-    const bool is_source = opening == Opening::read || opening == Opening::close;
+    const bool is_source =
+        opening == Opening::read || opening == Opening::close || opening == Opening::reopen;
     OpenOptions how{.warn = [](const std::string& text) { complain_of(text); },
-                    .which = {.make = opening == Opening::begin, .copied = copied_},
+                    .which = {.make = may_make && opening == Opening::begin, .copied = copied_},
                     .opened =
                         [this, is_source](const OpenedStore& store) {
                           if (!is_source) target_ = store;
@@ -151,14 +181,39 @@ class CopyRun {
       return std::unexpected(from.error());
     }
     from_ = std::move(*from);
+    if (auto fit = look_at_target(); !fit) return fit;
+    if (was_finished_) return end(done, "the copy was finished before");
+    return begin_target();
+  }
+
+  /// Before anything is made there.
+  Done look_at_target() {
+    const std::string& former = copied_->closed_for;
+    const bool is_there = open(to_kind_, order_.to, Opening::look).has_value();
+    was_finished_ = is_there && copied_->is_finished && !former.empty() && former == target_.id;
+    if (is_there && copied_->is_finished && !was_finished_) {
+      return end(refused, "TO, " + shown_store_url(order_.to) +
+                              ": it is a store of its own, or a finished copy, and stays as it is: "
+                              "name one that does not exist yet");
+    }
+    const bool is_ours = is_there && former == target_.id;
+    if (former.empty() || is_ours || former == order_.lost_copy) return {};
+    return end(refused, "FROM was closed for its copy " + former +
+                            ", which takes its place: use that one, or copy it. If it is lost and "
+                            "no gateway ever started on it: --lost-copy " +
+                            former);
+  }
+
+  /// A new run: another one that still works on the target is refused from here on, and what was
+  /// written there before is on its disk.
+  Done begin_target() {
+    to_.reset();
+    copied_->run = new_run();
     auto to = open(to_kind_, order_.to, Opening::begin);
     if (!to) return std::unexpected(to.error());
     to_ = std::move(*to);
-    const std::string& former = copied_->closed_for;
-    if (former.empty() || former == target_.id || former == order_.lost_copy) return {};
-    return end(refused, "FROM was closed for its copy " + former +
-                            ", which takes its place: copy that one. If it is lost: --lost-copy " +
-                            former);
+    is_written_ = false;
+    return {};
   }
 
   /// A listing leaves out what a damaged index does not name.
@@ -225,18 +280,27 @@ class CopyRun {
                            open));
   }
 
-  Step<CopyPass> pass() {
+  Step<CopyPass> pass(CopySource source) {
     if (!copied_->is_snapshot) {
       if (auto ended = end_overdue(*from_); !ended) return end(ended.error());
     }
     ++passes_;
     Progress progress("idem store: ", "copying");
-    auto pass = copy_records(*from_, *to_, [&](std::uint64_t done) {
+    auto pass = copy_records(*from_, *to_, source, [&](std::uint64_t done) {
       progress.show(fmt::format("pass {}: {} records of about {}", passes_, done, all_), done,
                     all_);
     });
     if (!pass) return end(pass.error());
+    is_written_ |= !pass->is_clean() || pass->removed != 0;
     return *pass;
+  }
+
+  static Done check_phases(const CopyPass& pass) {
+    if (pass.in_phases == 0) return {};
+    return end(refused, fmt::format("FROM has {} records of work in phases that is not done, whose "
+                                    "input is not copied: let its services end that work. If it is "
+                                    "closed already: --undo makes it usable again",
+                                    pass.in_phases));
   }
 
   // A store that is closed twice for the same copy stays as it is.
@@ -244,6 +308,7 @@ class CopyRun {
     if (order_.keep_source) return {};
     from_.reset();
     copied_->target_id = target_.id;
+    copied_->lost_copy = order_.lost_copy;
     auto from = open(from_kind_, order_.from, Opening::close);
     if (!from) return std::unexpected(from.error());
     from_ = std::move(*from);
@@ -252,21 +317,23 @@ class CopyRun {
     return {};
   }
 
+  /// Until one of them has written nothing since the target was opened.
   Step<CopyPass> last_pass() {
     const auto until = std::chrono::steady_clock::now() + wait_for_attempts_max;
+    const auto source = order_.keep_source ? CopySource::kept : CopySource::closed;
     for (int passes = 0;;) {
-      auto last = pass();
-      if (!last) return last;
-      if (last->in_phases != 0) {
-        return end(refused, fmt::format("FROM has {} records of work in phases that is not done, "
-                                        "whose input is not copied: let its services end that work",
-                                        last->in_phases));
+      if (is_written_) {
+        if (auto begun = begin_target(); !begun) return std::unexpected(begun.error());
       }
-      if (last->running == 0 && last->is_clean()) return compared(*last);
+      auto last = pass(source);
+      if (!last) return last;
+      if (auto ended = check_phases(*last); !ended) return std::unexpected(ended.error());
+      if (last->running == 0 && !is_written_) {
+        if (auto sent = check_messages(); !sent) return std::unexpected(sent.error());
+        return compared(*last);
+      }
       if (last->running == 0 && ++passes == passes_max) {
-        return end(refused,
-                   "FROM still changes: end what uses it, or leave --keep-source out, and run this "
-                   "again");
+        return end(refused, "FROM still changes: end what uses it, and run this again");
       }
       if (last->running != 0 && std::chrono::steady_clock::now() > until) {
         return end(refused,
@@ -274,7 +341,7 @@ class CopyRun {
                                "after that",
                                last->running, to_rfc3339(*last->runs_until)));
       }
-      if (last->running != 0) std::this_thread::sleep_for(between_passes);
+      std::this_thread::sleep_for(between_passes);
     }
   }
 
@@ -285,12 +352,24 @@ class CopyRun {
 
   Done finish() {
     crash_point(CrashPoint::copy_compared);
+    if (auto ours = check_mark(); !ours) return ours;
     to_.reset();
     auto to = open(to_kind_, order_.to, Opening::end);
     if (!to) return std::unexpected(to.error());
     is_finished_ = true;
     crash_point(CrashPoint::copy_finished);
     return {};
+  }
+
+  /// Of a server: nobody has closed it for another copy meanwhile (--lost-copy).
+  Done check_mark() {
+    if (order_.keep_source || is_file(from_kind_)) return {};
+    from_.reset();
+    auto from = open(from_kind_, order_.from, Opening::read);
+    if (!from) return std::unexpected(from.error());
+    from_ = std::move(*from);
+    if (copied_->closed_for == target_.id) return {};
+    return end(refused, "FROM was closed for another copy meanwhile, or opened again");
   }
 
   const Order& order_;
@@ -303,8 +382,10 @@ class CopyRun {
   std::unique_ptr<Store> to_;
   std::uint64_t all_ = 0;
   int passes_ = 0;
+  bool is_written_ = false;  ///< The target, since it was opened.
   bool is_closed_ = false;
   bool is_finished_ = false;
+  bool was_finished_ = false;
 };
 
 int complain(const std::string& sentence, int code) {
@@ -322,51 +403,6 @@ std::expected<const KnownKind*, std::string> kind_of(const std::string& url) {
                                             "cache is in the truth, too");
 }
 
-void print(const CopyRun& run, const CopyPass& pass) {
-  const auto number = [](const char* name, std::uint64_t value) {
-    std::printf("%s %llu\n", name, static_cast<unsigned long long>(value));
-  };
-  number("records", pass.records);
-  number("evidence", pass.evidence);
-  number("journal_lines", pass.journal_lines);
-  if (pass.running != 0) number("running", pass.running);
-  std::printf("digest %s\n", to_hex(pass.target).c_str());
-  std::printf("store_id %s\n", run.target().id.c_str());
-  if (!run.is_finished()) {
-    std::puts(
-        "The copy is not finished, and no start takes it: FROM is in use. For the rest, end its "
-        "services and run this without --prepare.");
-  } else if (run.is_closed()) {
-    std::puts(
-        "FROM is closed: no gateway, worker or service takes it any more. Write the URL of TO, and "
-        "its store_id where you have one.");
-  } else {
-    std::puts(
-        "FROM is still open: only one of the two may be used for the same clients, because retries "
-        "of keys that came to the other one would run again.");
-  }
-}
-
-void print_as_json(const CopyRun& run, const CopyPass& pass, const Order& order) {
-  json::Writer out;
-  out.begin_object();
-  out.member("from", shown_store_url(order.from));
-  out.member("to", shown_store_url(order.to));
-  out.member("store_id", run.target().id);
-  out.flag("finished", run.is_finished());
-  out.flag("from_closed", run.is_closed());
-  out.member("records", pass.records);
-  out.member("put", pass.put);
-  out.member("removed", pass.removed);
-  out.member("running", pass.running);
-  out.member("evidence", pass.evidence);
-  out.member("journal_lines", pass.journal_lines);
-  out.member("digest", to_hex(pass.target));
-  out.end_object();
-  const std::string text = out.take() + "\n";
-  std::fwrite(text.data(), 1, text.size(), stdout);
-}
-
 }  // namespace
 
 StoreCopyVerb::StoreCopyVerb(CLI::App* copy) : copy_(*copy) {
@@ -377,6 +413,8 @@ StoreCopyVerb::StoreCopyVerb(CLI::App* copy) : copy_(*copy) {
                  "the copy itself is short; the copy is not finished by it");
   copy_.add_flag("--keep-source", keep_source_,
                  "leave FROM usable: for a copy that no client of FROM uses");
+  copy_.add_flag("--undo", undo_,
+                 "make FROM usable again that was closed for TO, while TO is not finished");
   copy_.add_option("--lost-copy", lost_copy_,
                    "the store_id of an earlier copy, which FROM was closed for and which is lost");
 }
@@ -385,8 +423,8 @@ int StoreCopyVerb::run(bool json) const {
   // At the limit of a file's size a write fails, and the signal must not end the process.
   std::signal(SIGXFSZ, SIG_IGN);
   raise_descriptor_limit();
-  if (prepare_ && keep_source_) {
-    return complain("--prepare leaves FROM as it is: leave --keep-source out", usage);
+  if (int{prepare_} + int{keep_source_} + int{undo_} > 1) {
+    return complain("give one of --prepare, --keep-source and --undo", usage);
   }
   const auto from = kind_of(from_);
   if (!from) return complain(from.error(), usage);
@@ -394,13 +432,22 @@ int StoreCopyVerb::run(bool json) const {
   if (!to) return complain(to.error(), usage);
   const Order order{from_, to_, prepare_, keep_source_, lost_copy_};
   CopyRun run(order, **from, **to);
-  const auto pass = run.run();
-  if (!pass) return complain(pass.error().why, pass.error().code);
-  if (json) {
-    print_as_json(run, *pass, order);
-  } else {
-    print(run, *pass);
+  if (undo_) {
+    const auto undone = run.undo();
+    if (!undone) return complain(undone.error().why, undone.error().code);
+    std::puts("FROM is open again, and TO stays an unfinished copy.");
+    return done;
   }
+  const auto pass = run.run();
+  if (!pass && !run.was_finished()) return complain(pass.error().why, pass.error().code);
+  print({.from = shown_store_url(from_),
+         .to = shown_store_url(to_),
+         .store_id = run.target().id,
+         .is_finished = run.is_finished(),
+         .was_finished = run.was_finished(),
+         .is_closed = run.is_closed(),
+         .pass = pass.value_or(CopyPass{})},
+        json);
   return done;
 }
 

@@ -28,6 +28,7 @@ class StoreCopyVerb {
   std::string to_;
   bool prepare_ = false;
   bool keep_source_ = false;
+  bool undo_ = false;
   std::string lost_copy_;
 };
 

@@ -25,7 +25,8 @@ inline constexpr std::array exit_meanings{
                 "refused by the state of a record, store or file: the order waits for an approval, "
                 "the file to write is there (`idem init`, `idem audit export`), something differs "
                 "or a status is not named (`idem reconcile`), the audit is not whole (`idem audit "
-                "verify`), a store is damaged (`idem store check`), or a run ended before its last "
+                "verify`), a store is damaged (`idem store check`), a copy cannot be made or "
+                "finished (`idem store copy`), or a run ended before its last "
                 "case (`idem check`)"}};
 
 }  // namespace idem::cli

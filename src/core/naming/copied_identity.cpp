@@ -24,7 +24,9 @@ std::string without_mark(const std::string& key_scope) {
   return key_scope.substr(key_scope.find(':') + 1);
 }
 
-std::optional<std::string> read_source(const RecordedIdentity& recorded, CopiedIdentity& copied) {
+using Problem = std::optional<std::string>;
+
+Problem read_source(const RecordedIdentity& recorded, CopiedIdentity& copied) {
   if (is_unfinished(recorded)) {
     return "it is itself an unfinished copy: copy the store that it is a copy of";
   }
@@ -36,16 +38,32 @@ std::optional<std::string> read_source(const RecordedIdentity& recorded, CopiedI
   return std::nullopt;
 }
 
-// In the next generation no process names records, so that running ones are refused, too.
-void close_source(RecordedIdentity& recorded, const CopiedIdentity& copied) {
-  const auto before = closed_for(recorded.key_scope);
-  const std::string scope = before ? without_mark(recorded.key_scope) : recorded.key_scope;
-  recorded.key_scope = std::string(closed_mark) + copied.target_id + ':' + scope;
-  if (!before) ++recorded.generation;
+// What is recorded may have changed since it was read. In the next generation no process names
+// records, so that running ones are refused, too.
+Problem close_source(RecordedIdentity& recorded, CopiedIdentity& copied) {
+  if (auto why = read_source(recorded, copied)) return why;
+  const std::string& former = copied.closed_for;
+  if (!former.empty() && former != copied.target_id && former != copied.lost_copy) {
+    return "it was closed for its copy " + former + ", which takes its place: copy that one";
+  }
+  recorded.key_scope =
+      std::string(closed_mark) + copied.target_id + ':' + copied.recorded.key_scope;
+  recorded.generation = copied.recorded.generation + 1;
+  return std::nullopt;
 }
 
-std::optional<std::string> begin_target(std::optional<RecordedIdentity>& recorded,
-                                        const CopiedIdentity& copied) {
+Problem reopen_source(RecordedIdentity& recorded, CopiedIdentity& copied) {
+  if (auto why = read_source(recorded, copied)) return why;
+  if (copied.closed_for.empty()) return std::nullopt;
+  if (copied.closed_for != copied.target_id) {
+    return "it was closed for the copy " + copied.closed_for + ", which is not this one";
+  }
+  recorded.key_scope = copied.recorded.key_scope;
+  ++recorded.generation;
+  return std::nullopt;
+}
+
+Problem begin_target(std::optional<RecordedIdentity>& recorded, const CopiedIdentity& copied) {
   if (recorded && !is_unfinished(*recorded)) {
     return "it is a store of its own, or a finished copy, and stays as it is: name one that does "
            "not exist yet";
@@ -56,14 +74,39 @@ std::optional<std::string> begin_target(std::optional<RecordedIdentity>& recorde
   }
   recorded = copied.recorded;
   recorded->key_scope.insert(0, unfinished_mark);
+  recorded->generation = copied.run;
   return std::nullopt;
 }
 
-std::optional<std::string> end_target(std::optional<RecordedIdentity>& recorded,
-                                      const CopiedIdentity& copied) {
-  const bool is_ours = recorded && is_unfinished(*recorded) && recorded->own == copied.recorded.own;
-  if (!is_ours) return "it is not the unfinished copy any more";
+Problem end_target(std::optional<RecordedIdentity>& recorded, const CopiedIdentity& copied) {
+  const bool is_ours = recorded && is_unfinished(*recorded) && recorded->generation == copied.run;
+  if (!is_ours) return "another idem store copy works on it, or its server has lost writes";
   recorded = copied.recorded;
+  return std::nullopt;
+}
+
+Problem settle(std::optional<RecordedIdentity>& recorded, CopiedIdentity& copied) {
+  const bool is_source = copied.opening == Opening::read || copied.opening == Opening::close ||
+                         copied.opening == Opening::reopen;
+  if (is_source && !recorded) {
+    return "no gateway or service has started on it yet, so there is nothing to copy";
+  }
+  switch (copied.opening) {
+    case Opening::read:
+      return read_source(*recorded, copied);
+    case Opening::close:
+      return close_source(*recorded, copied);
+    case Opening::reopen:
+      return reopen_source(*recorded, copied);
+    case Opening::look:
+      if (!recorded) return "there is no store";
+      copied.is_finished = !is_unfinished(*recorded);
+      return std::nullopt;
+    case Opening::begin:
+      return begin_target(recorded, copied);
+    case Opening::end:
+      return end_target(recorded, copied);
+  }
   return std::nullopt;
 }
 
@@ -71,20 +114,7 @@ std::optional<std::string> end_target(std::optional<RecordedIdentity>& recorded,
 
 std::expected<Identity, std::string> settle_copied(std::optional<RecordedIdentity>& recorded,
                                                    CopiedIdentity& copied) {
-  std::optional<std::string> why;
-  const bool is_source = copied.opening == Opening::read || copied.opening == Opening::close;
-  if (is_source && !recorded) {
-    why = "no gateway or service has started on it yet, so there is nothing to copy";
-  } else if (copied.opening == Opening::read) {
-    why = read_source(*recorded, copied);
-  } else if (copied.opening == Opening::close) {
-    close_source(*recorded, copied);
-  } else if (copied.opening == Opening::begin) {
-    why = begin_target(recorded, copied);
-  } else {
-    why = end_target(recorded, copied);
-  }
-  if (why) return std::unexpected(std::move(*why));
+  if (auto why = settle(recorded, copied)) return std::unexpected(std::move(*why));
   return Identity{.generation = recorded->generation,
                   .secret = recorded->own,
                   .older = {},
@@ -94,7 +124,8 @@ std::expected<Identity, std::string> settle_copied(std::optional<RecordedIdentit
 bool settle_naming(const WhichStore& which, Naming& naming) {
   if (!which.copied) return false;
   CopiedIdentity& copied = *which.copied;
-  if (copied.opening == Opening::read || copied.opening == Opening::close) {
+  if (copied.opening == Opening::look) return false;
+  if (copied.opening != Opening::begin && copied.opening != Opening::end) {
     copied.naming = naming;
     return false;
   }

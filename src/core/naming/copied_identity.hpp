@@ -19,17 +19,24 @@ inline namespace v0_1 {
 /// Shared by the openings of one copy.
 struct CopiedIdentity {
   enum class Opening : std::uint8_t {
-    read,   ///< Of the source: notes what is recorded there.
-    close,  ///< Of the source: no reserve of any process commits any more, and no start takes it.
-    begin,  ///< Of the target: records what was noted, with the mark of an unfinished copy.
-    end,    ///< Of the target: takes the mark away.
+    read,    ///< Of the source: notes what is recorded there.
+    close,   ///< Likewise; and no reserve or claim of any process begins work there any more.
+    reopen,  ///< Of the source: takes the mark of `close` away.
+    look,    ///< Of the target: notes whether it is in use; records nothing.
+    begin,   ///< Of the target: records what was noted, with the mark of an unfinished copy.
+    end,     ///< Of the target: takes the mark away, if no other run began meanwhile.
   };
   Opening opening = Opening::read;
   RecordedIdentity recorded{};  ///< The source's, without a mark.
   Naming naming{};              ///< The source's.
-  std::string target_id{};      ///< Of `close`: the OpenedStore::id of the copy.
   /// The copy that the source was closed for before this opening; empty: it was not closed.
   std::string closed_for{};
+  std::string target_id{};  ///< Of `close` and `reopen`: the OpenedStore::id of the copy.
+  std::string lost_copy{};  ///< Of `close`: one that it may have been closed for before.
+  /// Of `begin`: the target's generation until the next one. The writes of a run that another one
+  /// followed are refused by it.
+  std::uint64_t run = 0;
+  bool is_finished = false;  ///< Of `look`: the target has no mark.
   /// The source is a backup that was made for this copy, beside the process that has the store:
   /// what runs in it still runs, and stays as it is.
   bool is_snapshot = false;
@@ -45,7 +52,8 @@ std::expected<Identity, std::string> settle_copied(std::optional<RecordedIdentit
 /// openings. True: `naming` changed, and is to be recorded.
 bool settle_naming(const WhichStore& which, Naming& naming);
 
-/// A sentence: why no start takes a store with this recorded key scope. None: it has no mark.
+/// A sentence: why nobody may begin work in a store with this recorded key scope. None: it has no
+/// mark.
 std::optional<std::string> why_marked(const std::string& key_scope);
 
 }  // namespace idem

@@ -114,11 +114,16 @@ GenerationCensus present_generation(const RecordedIdentity& recorded) {
   return {.empty = false, .generations = {recorded.generation}};
 }
 
-bool is_named_by(const RecordedIdentity& recorded, const IdentitySettings& settings) {
+std::optional<std::string> why_not_named_by(const RecordedIdentity& recorded,
+                                            const IdentitySettings& settings) {
+  if (auto why = why_marked(recorded.key_scope)) return why;
   const Secret& secret = settings.secrets.empty() ? recorded.own : settings.secrets.front();
-  return recorded.key_scope == settings.key_scope &&
-         recorded.scope_source == settings.scope_source && !recorded.epochs.empty() &&
-         recorded.epochs.back().id == secret_id(secret);
+  const bool is_same = recorded.key_scope == settings.key_scope &&
+                       recorded.scope_source == settings.scope_source && !recorded.epochs.empty() &&
+                       recorded.epochs.back().id == secret_id(secret);
+  if (is_same) return std::nullopt;
+  return "another node began to name records under other settings or another secret; start this "
+         "one again with the same";
 }
 
 bool GenerationCensus::has(std::uint64_t from, std::uint64_t end) const {

@@ -52,7 +52,9 @@ std::expected<Identity, std::string> settle_identity(
 /// of the present generation, and none of an earlier one.
 GenerationCensus present_generation(const RecordedIdentity& recorded);
 
-/// True if a node with these settings names records as the store has recorded it.
-bool is_named_by(const RecordedIdentity& recorded, const IdentitySettings& settings);
+/// A sentence: why a running node with these settings does not name records as the store has
+/// recorded it. None: it does.
+std::optional<std::string> why_not_named_by(const RecordedIdentity& recorded,
+                                            const IdentitySettings& settings);
 
 }  // namespace idem

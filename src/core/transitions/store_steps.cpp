@@ -191,6 +191,7 @@ class StepMaker {
   }
 
   StoreResult operator()(PutRecord& verb) {
+    if (verb.generation != context_.naming.generation) return wrong_generation();
     auto found = context_.table.load(verb.id, Parts::slot, context_.now);
     if (!found) return std::unexpected(std::move(found.error()));
     const auto log = context_.table.evidence(verb.id);

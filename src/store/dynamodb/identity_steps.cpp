@@ -172,6 +172,16 @@ Task<std::optional<StoreError>> IdentitySteps::admit(std::uint64_t generation) {
   }
 }
 
+Task<std::optional<std::uint64_t>> IdentitySteps::claiming_generation() {
+  const bool is_fresh = known_ && MonotonicClock::now() - asked_at_ < waits_.identity_lease;
+  if (!is_fresh) {
+    auto reading = read();
+    (void)co_await std::move(reading);
+  }
+  if (!known_ || why_marked(known_->value.identity.recorded.key_scope)) co_return std::nullopt;
+  co_return known_->value.identity.recorded.generation;
+}
+
 bool IdentitySteps::may_have_late_writes(StoreTime now) const noexcept {
   return !known_ || now - known_->value.identity.changing_since < limits::dynamodb_blank_time;
 }
@@ -404,19 +414,16 @@ Task<std::expected<AdoptRoutes::Reply, NoReply>> IdentitySteps::adopt(AdoptRoute
   if (!*found) co_return no(Code::unavailable, "the store has lost its identity");
   const StoreIdentity& recorded = (*found)->value.identity;
   AdoptRoutes::Reply reply{recorded.recorded.generation, {}};
-  const std::string other_settings =
-      "another node began to name records under other settings or another secret; start this one "
-      "again with the same";
-  if (!is_named_by(recorded.recorded, settings)) {
-    reply = {0, other_settings};
+  if (auto why_not = why_not_named_by(recorded.recorded, settings)) {
+    reply = {0, std::move(*why_not)};
     co_return reply;
   }
   const bool is_same = !recorded.is_changing && recorded.naming.routes == verb.routes &&
                        recorded.naming.key_fields == verb.key_fields;
   if (is_same) co_return reply;
   const auto decide = [&](StoreIdentity& next, const Holdings& holdings) {
-    if (!is_named_by(next.recorded, settings)) {
-      reply = {0, other_settings};
+    if (auto why_not = why_not_named_by(next.recorded, settings)) {
+      reply = {0, std::move(*why_not)};
       return false;
     }
     const auto visit = [&](const std::function<bool(const std::string&)>& see) {

@@ -54,6 +54,8 @@ class IdentitySteps {
   bool is_due() const noexcept;
   Task<void> refresh();
 
+  /// By which a claim may begin now; none: nobody may begin work in this store.
+  Task<std::optional<std::uint64_t>> claiming_generation();
   /// Reserves of the former generation may still be on their way to the table.
   bool may_have_late_writes(StoreTime now) const noexcept;
 

@@ -44,7 +44,10 @@ std::optional<Subject> subject_of(const StoreCall& call) {
         } else if constexpr (std::is_same_v<Verb, CacheBust>) {
           return Subject{.id = verb.id, .needs_answer = true, .needs_evidence = true};
         } else if constexpr (std::is_same_v<Verb, PutRecord>) {
-          return Subject{.id = verb.id, .needs_answer = true, .needs_evidence = true};
+          return Subject{.id = verb.id,
+                         .generation = verb.generation,
+                         .needs_answer = true,
+                         .needs_evidence = true};
         } else if constexpr (std::is_same_v<Verb, Reseal>) {
           return Subject{.id = verb.id, .needs_answer = true, .needs_request = true};
         } else if constexpr (std::is_same_v<Verb, Reschedule> ||
@@ -205,6 +208,10 @@ Task<StoreResult> StoreDriver::read_evidence(RecordId id) {
 }
 
 Task<StoreResult> StoreDriver::claim(StoreCall& call) {
+  // By the present generation, so that none begins behind the close of a store that was copied.
+  auto asking = identity_.claiming_generation();
+  const auto generation = co_await std::move(asking);
+  if (!generation) co_return StoreReply(std::optional<Claimed>());
   // Most often the first one is claimable. If other nodes claim at the same time, or many requests
   // have expired and wait for the sweeper, this tries the later ones, too.
   std::size_t seen = 0;
@@ -216,7 +223,8 @@ Task<StoreResult> StoreDriver::claim(StoreCall& call) {
     const auto due = co_await std::move(looking);
     if (!due) co_return std::unexpected(due.error());
     for (const Due& one : std::span(*due).subspan(std::min(due->size(), seen))) {
-      Task<StoreResult> claiming = steps_.make(call, {.id = one.id, .needs_request = true});
+      Task<StoreResult> claiming =
+          steps_.make(call, {.id = one.id, .generation = *generation, .needs_request = true});
       StoreResult claimed = co_await std::move(claiming);
       if (!claimed && claimed.error().is_final()) {
         Task<void> hiding = scans_.hide(one.id);

@@ -2,7 +2,6 @@
 
 #include "core/bytes/byte_cursor.hpp"
 #include "core/bytes/checksum.hpp"
-#include "core/naming/copied_identity.hpp"
 
 #include <idem/fingerprint.hpp>
 
@@ -40,7 +39,6 @@ RouteName read_route(ByteReader& in) {
 }  // namespace
 
 bool StoreIdentity::is_own() const {
-  if (why_marked(recorded.key_scope)) return false;
   return recorded.epochs.empty() || recorded.epochs.back().id == secret_id(recorded.own);
 }
 

@@ -86,7 +86,7 @@ std::string LockedRecords::reading() const {
         .sql(") FOR UPDATE SKIP LOCKED");
   }
   if (wants_generation_) {
-    to.next("SELECT generation FROM idem_identity WHERE one = 1 LOCK IN SHARE MODE");
+    to.next("SELECT generation, by_operation FROM idem_identity WHERE one = 1 LOCK IN SHARE MODE");
   }
   to.next("SELECT ")
       .sql(slot_columns)
@@ -120,7 +120,10 @@ std::expected<void, std::string> LockedRecords::read(const Results& results) {
   }
   if (wants_generation_) {
     const Rows& identity = results[next++];
-    if (identity.size() == 1) generation_ = to_unsigned(identity.cell(0, 0));
+    if (identity.size() == 1) {
+      generation_ = to_unsigned(identity.cell(0, 0));
+      is_marked_ = to_unsigned(identity.cell(0, 1)) == 2;
+    }
   }
   const Rows& slots = results[next++];
   for (std::size_t row = 0; row < slots.size(); ++row) {

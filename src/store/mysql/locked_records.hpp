@@ -61,6 +61,8 @@ class LockedRecords {
   StoreTime now() const noexcept { return now_; }
   /// None: the store has no identity.
   const std::optional<std::uint64_t>& generation() const noexcept { return generation_; }
+  /// With the generation: nobody may begin work here (core/naming/copied_identity.hpp).
+  bool is_marked() const noexcept { return is_marked_; }
 
   /// The step of `call` over these records, which are wanted and not held. Each step sees those
   /// before. `last_fence`: the process's last one; becomes the last one that was granted.
@@ -112,6 +114,7 @@ class LockedRecords {
   std::map<RecordId, Entry> entries_;
   std::map<std::string, ScopeUsage> scopes_;
   bool wants_generation_ = false;
+  bool is_marked_ = false;
 
   std::set<RecordId> held_;
   std::optional<std::uint64_t> generation_;

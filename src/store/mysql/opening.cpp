@@ -47,6 +47,13 @@ Task<Found> read_identity(Connection& connection, std::string_view how) {
   co_return std::optional(std::move(*identity));
 }
 
+/// Of the column by_operation: whether the operation is part of a record's name; 2: nobody may name
+/// records here.
+std::uint64_t names_of(const RecordedIdentity& recorded) {
+  if (why_marked(recorded.key_scope)) return 2;
+  return recorded.key_scope == "operation" ? 1 : 0;
+}
+
 /// For the functions of the schema, which know a key by one name.
 std::string former_names_of(const Naming& naming) {
   std::string names("\n");
@@ -71,7 +78,7 @@ Task<std::expected<void, Failure>> write_identity(Connection& connection,
       .sql(", ")
       .hex(identity.recorded.own)
       .sql(", ")
-      .boolean(identity.recorded.key_scope == "operation")
+      .number(names_of(identity.recorded))
       .sql(", ")
       .boolean(identity.is_own())
       .sql(", ")
@@ -340,10 +347,8 @@ Task<std::expected<AdoptRoutes::Reply, Failure>> adopt_routes(Connection& connec
   if (*found && (*found)->store_id != store_id) {
     reply.why_not = another_store(store_id, (*found)->store_id);
   }
-  if (reply.why_not.empty() && !is_named_by((*found)->recorded, settings)) {
-    reply.why_not =
-        "another node began to name records under other settings or another secret; start this one"
-        " again with the same";
+  if (reply.why_not.empty()) {
+    reply.why_not = why_not_named_by((*found)->recorded, settings).value_or(std::string());
   }
   if (!reply.why_not.empty()) co_return reply;
   Naming naming = (*found)->naming;

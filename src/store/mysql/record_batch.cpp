@@ -169,6 +169,7 @@ Task<Committed> make_steps(Terms terms, const std::vector<Waiting>& calls) {
   for (const Waiting& one : calls) {
     for (const RecordId& id : records_of(one.call)) records.want(id, parts_of(one.call));
     passing.settles |= traits_of(one.call).ends_attempt;
+    if (std::holds_alternative<PutRecord>(one.call)) records.want_generation();
     const Reserve* const reserve = reserve_in(one.call);
     if (reserve == nullptr) continue;
     passing.reserves = true;
@@ -237,6 +238,7 @@ Task<Committed> make_claim(Terms terms, const StoreCall& claim, std::vector<Reco
   for (const RecordId& id : due) {
     LockedRecords records;
     records.want(id, {.request = true});
+    records.want_generation();
     auto locking = lock(terms.connection, records);
     Problem problem = co_await std::move(locking);
     if (problem) co_return std::unexpected(std::move(*problem));
@@ -244,7 +246,7 @@ Task<Committed> make_claim(Terms terms, const StoreCall& claim, std::vector<Reco
     problem = co_await std::move(reading);
     if (problem) co_return std::unexpected(std::move(*problem));
     StoreResult result = StoreReply(std::optional<Claimed>());
-    if (!records.is_held(id)) {
+    if (!records.is_held(id) && !records.is_marked()) {
       result = records.step(claim, {&id, 1}, {}, terms.last_fence);
       if (!result || !records.has(id)) records.hide_from_claims(id);
     }

@@ -286,10 +286,10 @@ Task<std::expected<AdoptRoutes::Reply, Failure>> adopt_routes(Connection& connec
   if (!naming) co_return std::unexpected(std::move(naming.error()));
   const auto recorded = co_await read_identity(connection);
   if (!recorded) co_return std::unexpected(Failure{{}, recorded.error()});
-  if (!*recorded || !is_named_by(**recorded, settings)) {
-    AdoptRoutes::Reply refused{0,
-                               "another node began to name records under other settings or another"
-                               " secret; start this one again with the same"};
+  const auto why_not = *recorded ? why_not_named_by(**recorded, settings)
+                                 : std::optional<std::string>("it has no identity");
+  if (why_not) {
+    AdoptRoutes::Reply refused{0, *why_not};
     co_return refused;
   }
   const Naming before = *naming;

@@ -13,10 +13,10 @@ namespace {
 // A commit that does not wait for the disk; a call without record and lines does.
 constexpr std::string_view put_sql =
     "SELECT d.* FROM pg_catalog.set_config('synchronous_commit', 'off', true),"
-    " idem.put_record($1, $2::pg_catalog.jsonb, $3, $4, $5, $6, $7::pg_catalog.jsonb, $8) d";
+    " idem.put_record($1, $2::pg_catalog.jsonb, $3, $4, $5, $6, $7::pg_catalog.jsonb, $8, $9) d";
 constexpr std::string_view put_durably_sql =
     "SELECT * FROM idem.put_record($1, $2::pg_catalog.jsonb, $3, $4, $5, $6,"
-    " $7::pg_catalog.jsonb, $8)";
+    " $7::pg_catalog.jsonb, $8, $9)";
 
 /// A bytea's text form (PostgreSQL documentation, "Binary Data Types").
 std::string hex_text(std::string_view bytes) {
@@ -141,7 +141,8 @@ Statement ask_put(const PutRecord& verb) {
   }
   to.number(static_cast<std::int64_t>(verb.behind))
       .text(lines_of(verb.evidence))
-      .number(static_cast<std::int64_t>(verb.fence_floor));
+      .number(static_cast<std::int64_t>(verb.fence_floor))
+      .number(static_cast<std::int64_t>(verb.generation));
   return statement;
 }
 

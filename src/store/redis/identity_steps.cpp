@@ -310,11 +310,8 @@ Task<std::expected<AdoptRoutes::Reply, NoReply>> IdentitySteps::adopt(AdoptRoute
   const bool is_same = !recorded.is_changing && recorded.naming.routes == verb.routes &&
                        recorded.naming.key_fields == verb.key_fields;
   AdoptRoutes::Reply reply{recorded.recorded.generation, {}};
-  const std::string other_settings =
-      "another node began to name records under other settings or another secret; start this one "
-      "again with the same";
-  if (!is_named_by(recorded.recorded, settings)) {
-    reply = {0, other_settings};
+  if (auto why_not = why_not_named_by(recorded.recorded, settings)) {
+    reply = {0, std::move(*why_not)};
     co_return reply;
   }
   if (is_same) {
@@ -322,8 +319,8 @@ Task<std::expected<AdoptRoutes::Reply, NoReply>> IdentitySteps::adopt(AdoptRoute
     co_return reply;
   }
   const auto decide = [&](StoreIdentity& next, const Holdings& holdings) {
-    if (!is_named_by(next.recorded, settings)) {
-      reply = {0, other_settings};
+    if (auto why_not = why_not_named_by(next.recorded, settings)) {
+      reply = {0, std::move(*why_not)};
       return false;
     }
     const auto visit = [&](const std::function<bool(const std::string&)>& see) {

@@ -5,6 +5,8 @@
 
 #include <idem/limits.hpp>
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cstdlib>
 
@@ -134,7 +136,11 @@ Task<std::expected<std::vector<Record>, StoreError>> ScanQueries::read(
   std::vector<Record> records;
   for (std::size_t i = 0; i < ids.size(); ++i) {
     if (!all[i]) co_return std::unexpected(to_store_error(all[i].error()));
-    if (all[i]->kind != Reply::Kind::text) continue;
+    if (all[i]->kind != Reply::Kind::text) {
+      // Reaped since its id was read, or evicted: who reads it learns which.
+      records.push_back(damaged_row(ids[i]));
+      continue;
+    }
     StoredRow row = parse_row(ids[i], all[i]->text);
     if (!row.record) {
       records.push_back(damaged_row(ids[i]));
@@ -146,6 +152,37 @@ Task<std::expected<std::vector<Record>, StoreError>> ScanQueries::read(
   co_return records;
 }
 
+// Each record is in one of three sets, and the bucket counts those of each state (commit.lua). The
+// two are read one after the other, so a difference counts once it stays.
+Task<std::expected<bool, StoreError>> ScanQueries::has_lost_records(std::size_t bucket) {
+  constexpr int readings_max = 5;
+  for (int reading = 0; reading < readings_max; ++reading) {
+    std::string counting;
+    CommandWriter words(counting, 2 + 6);
+    words.add("HMGET").add(key_of(names_, bucket, "meta"));
+    for (std::uint8_t state = 1; state <= 6; ++state) {
+      words.add(counter_of(static_cast<State>(state)));
+    }
+    std::vector<Question> questions{{names_.bucket(bucket).slot, std::move(counting)}};
+    for (const auto set : sets_of(std::nullopt)) {
+      questions.push_back(
+          {names_.bucket(bucket).slot, command({"ZCARD", key_of(names_, bucket, set)})});
+    }
+    auto asking = client_.ask_all(std::move(questions));
+    const auto all = co_await std::move(asking);
+    std::int64_t counted = 0;
+    for (std::size_t i = 0; i < all.size(); ++i) {
+      if (!all[i]) co_return std::unexpected(to_store_error(all[i].error()));
+      if (i > 0) counted -= all[i]->number;
+      for (const Reply& number : all[i]->items) {
+        counted += std::strtoll(number.text.c_str(), nullptr, 10);
+      }
+    }
+    if (counted == 0) co_return false;
+  }
+  co_return true;
+}
+
 Task<std::expected<std::vector<Record>, StoreError>> ScanQueries::list(List verb, StoreTime now) {
   std::vector<Record> found;
   const std::size_t first = verb.after ? bucket_of(*verb.after) : 0;
@@ -153,6 +190,16 @@ Task<std::expected<std::vector<Record>, StoreError>> ScanQueries::list(List verb
     auto asking = ids_in(bucket, verb.state);
     const auto ids = co_await std::move(asking);
     if (!ids) co_return std::unexpected(ids.error());
+    if (verb.damaged) {
+      auto counting = has_lost_records(bucket);
+      const auto has_lost = co_await std::move(counting);
+      if (!has_lost) co_return std::unexpected(has_lost.error());
+      if (*has_lost) {
+        co_return std::unexpected(StoreError{
+            StoreError::Code::damaged,
+            fmt::format("the store has lost records of the bucket {}", names_.bucket(bucket).tag)});
+      }
+    }
     const auto from = verb.after ? std::ranges::upper_bound(*ids, *verb.after) : ids->begin();
     std::span<const RecordId> rest(from, ids->end());
     while (!rest.empty() && found.size() < verb.limit) {

@@ -37,6 +37,8 @@ class ScanQueries {
   using Ids = std::vector<RecordId>;
   Task<std::expected<Ids, StoreError>> ids_in(std::size_t bucket, std::optional<State> state);
   Task<std::expected<std::vector<Record>, StoreError>> read(std::span<const RecordId> ids);
+  /// The server has evicted some.
+  Task<std::expected<bool, StoreError>> has_lost_records(std::size_t bucket);
 
   RetryingClient& client_;
   const Names& names_;

@@ -185,6 +185,12 @@ Task<Steps::Outcome> Steps::look(Try& tried, const Subject& subject) {
 // The bucket names records by another generation than the caller: the caller's is over, or a new
 // one is being made.
 Task<Steps::Outcome> Steps::on_other_generation(const RecordId& id, const Reply& has) {
+  if (has.text.starts_with("copied:")) {
+    co_return std::unexpected(
+        StoreError{Code::refused,
+                   "the store is an unfinished copy, or its copy has taken its place: see idem "
+                   "store copy"});
+  }
   if (has.kind == Reply::Kind::text && has.text != "closed") {
     co_return std::unexpected(StoreError{
         Code::refused,

@@ -208,7 +208,10 @@ Task<StoreResult> StoreDriver::answer(StoreCall& call) {
       return steps_.make(call, {.id = verb->id, .needs_answer = true, .needs_request = true});
     }
     if (const auto* verb = std::get_if<PutRecord>(&call)) {
-      return steps_.make(call, {.id = verb->id, .needs_answer = true, .needs_evidence = true});
+      return steps_.make(call, {.id = verb->id,
+                                .generation = verb->generation,
+                                .needs_answer = true,
+                                .needs_evidence = true});
     }
     if (const auto* verb = std::get_if<Sweep>(&call)) {
       return sweep(verb->limit);
