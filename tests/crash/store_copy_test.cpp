@@ -8,6 +8,7 @@
 #include "crash/judge.hpp"
 #include "crash/shared_places.hpp"
 #include "support/admin.hpp"
+#include "support/encrypted.hpp"
 #include "support/live.hpp"
 
 /// `idem store copy`: from each kind of store to another, over kill -9 between its steps, and from
@@ -211,6 +212,41 @@ TEST_P(FileCopy, beside_a_gateway_it_is_prepared_and_without_it_finished) {
   gateway = gateway_on(to);
   ASSERT_TRUE(gateway->running()) << gateway->process().output();
   expect_all_replayed(*gateway);
+}
+
+TEST_P(FileCopy, secrets_encryption_and_the_audit_go_with_it) {
+  const auto secret = [&](const std::string& name) { return secret_file(dir_.path(), name); };
+  const std::vector<std::string> sealing{"--encryption-secret-file", secret("sealing"),
+                                         "--encryption-key-per-scope"};
+  std::vector<std::string> first = sealing;
+  first.insert(first.end(), {"--secret-file", secret("old")});
+  std::vector<std::string> both = sealing;
+  both.insert(both.end(), {"--secret-file", secret("new"), "--secret-file", secret("old")});
+  const std::string from = file_url(GetParam(), "from");
+  const std::string to = file_url(GetParam(), "to");
+  auto gateway = gateway_on(from, first);
+  ASSERT_TRUE(gateway->running()) << gateway->process().output();
+  charge_new(*gateway, 5);
+  EXPECT_EQ(gateway->terminate(), 0);
+  gateway = gateway_on(from, both);
+  ASSERT_TRUE(gateway->running()) << gateway->process().output();
+  charge_new(*gateway, 5);
+  const auto audit = [&] {
+    return run_program(built_program("idem"),
+                       {"audit", "verify", "--admin-url", "http://" + gateway->admin()});
+  };
+  const Ran before = audit();
+  EXPECT_EQ(before.exit_code, 0) << before.output;
+  EXPECT_EQ(gateway->terminate(), 0);
+  EXPECT_EQ(report_of(copy(from, to, {"--json"}))["records"].integer, 10);
+  auto refused = gateway_on(to, first);
+  EXPECT_FALSE(refused->running()) << "without the secret of five records";
+  gateway = gateway_on(to, both);
+  ASSERT_TRUE(gateway->running()) << gateway->process().output();
+  expect_all_replayed(*gateway);
+  const Ran after = audit();
+  EXPECT_EQ(after.exit_code, 0) << after.output;
+  charge_new(*gateway, 1);
 }
 
 TEST_P(FileCopy, a_source_that_is_kept_is_usable) {

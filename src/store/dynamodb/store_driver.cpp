@@ -226,6 +226,10 @@ Task<StoreResult> StoreDriver::claim(StoreCall& call) {
       Task<StoreResult> claiming =
           steps_.make(call, {.id = one.id, .generation = *generation, .needs_request = true});
       StoreResult claimed = co_await std::move(claiming);
+      // By another generation than the present one: the next claim knows it.
+      if (!claimed && claimed.error().code == Code::refused) {
+        co_return StoreReply(std::optional<Claimed>());
+      }
       if (!claimed && claimed.error().is_final()) {
         Task<void> hiding = scans_.hide(one.id);
         co_await std::move(hiding);

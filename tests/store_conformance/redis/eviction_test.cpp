@@ -1,3 +1,5 @@
+#include "store/store_copy.hpp"
+#include "store/stores.hpp"
 #include "store_conformance/redis/asking.hpp"
 
 #include <fmt/format.h>
@@ -89,6 +91,35 @@ TEST(RedisEviction, T53_a_record_evicted_unnoticed_does_not_run_again) {
   EXPECT_EQ(twice, 0);
   EXPECT_EQ(twice + replayed + damaged + unavailable, static_cast<int>(keys));
   EXPECT_GT(damaged, 0);
+}
+
+TEST(RedisEviction, T53_a_copy_of_a_store_that_lost_records_is_refused) {
+  for (const char* const lost : {"r", "due:reap"}) {
+    const RedisServer server;
+    const auto store = open_at(server.url());
+    const std::uint64_t generation = store->identity().generation;
+    for (std::uint32_t number = 0; number < 20; ++number) {
+      const auto outcome = ask_and_wait(*store, numbered(number, 1, generation));
+      ASSERT_TRUE(outcome && is<Execute>(*outcome));
+      ASSERT_TRUE(ask_and_wait(*store, a_complete(std::get<Execute>(*outcome))));
+    }
+    const auto target = open_memory(test_settings());
+    ASSERT_TRUE(target);
+    const auto copy = [&] {
+      return copy_records(*store, **target, CopySource::kept, [](std::uint64_t) {});
+    };
+    const auto whole = copy();
+    ASSERT_TRUE(whole) << whole.error().why;
+    EXPECT_EQ(whole->records, 20U);
+    const std::string keys = server.ask(fmt::format("--raw keys '*}}{}*'", lost));
+    const auto name = keys.substr(0, keys.find('\n'));
+    ASSERT_NE(name, "") << keys;
+    server.ask(
+        fmt::format("eval \"return redis.call('DEL', redis.call('KEYS', '*}}{}*')[1])\" 0", lost));
+    const auto refused = copy();
+    ASSERT_FALSE(refused) << lost;
+    EXPECT_EQ(refused.error().kind, CopyError::Kind::damaged) << refused.error().why;
+  }
 }
 
 TEST(RedisEviction, T53_an_entry_beside_a_record_is_missed_too) {
