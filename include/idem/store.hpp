@@ -404,13 +404,12 @@ struct AdoptRoutes {
   std::vector<std::string> key_fields{};  ///< Header fields that may carry the key.
 };
 
-/// Makes the record what it is in another store: for a store that is becoming its copy, which
-/// nobody else uses until it is whole. The record is as Find gives it there. State and times stay
-/// as they are, and no attempt begins.
+/// Makes the record what Find says that it is in another store: for a store that is becoming its
+/// copy, which nobody else uses until it is whole. No attempt begins.
 struct PutRecord {
   /// Whether it was put.
   struct Reply {
-    bool put = false;            ///< False: the log has not `behind` lines; nothing was changed.
+    bool put = false;            ///< False: `behind` or `ends` does not hold; nothing was changed.
     std::uint64_t evidence = 0;  ///< Lines about the record in the log, after this call.
     bool operator==(const Reply&) const = default;
   };
@@ -421,6 +420,8 @@ struct PutRecord {
   std::vector<EvidenceEntry> evidence{};
   Fence fence_floor = 0;         ///< The store grants no fence up to this one from now on.
   std::uint64_t generation = 0;  ///< Must be the store's; otherwise `refused`.
+  /// Put only if an attempt under this token runs, and all else of it is as `record` has it.
+  std::optional<Token> ends{};
 };
 
 /// Any of the verbs.

@@ -75,8 +75,9 @@ end
 if ARGV[3] ~= '' and generation ~= ARGV[3] then
   return {'generation', now, generation}
 end
--- The store's copy takes its place (idem store copy): no attempt begins here.
-if is_attempt and generation and string.sub(generation, 1, 7) == 'copied:' then
+-- The store's copy takes its place (idem store copy), or a change of the identity may end so: no attempt
+-- begins here.
+if is_attempt and generation and (generation == 'closed' or string.sub(generation, 1, 7) == 'copied:') then
   return {'generation', now, generation}
 end
 

@@ -45,13 +45,17 @@ std::expected<std::vector<JournalLine>, CopyError> lines_of(Store& store, const 
   return std::move(read->lines);
 }
 
-std::expected<void, CopyError> drop(Store& to, const std::string& journal, std::uint64_t last) {
+using MayWrite = std::function<std::expected<void, CopyError>()>;
+
+std::expected<void, CopyError> drop(Store& to, const std::string& journal, std::uint64_t last,
+                                    const MayWrite& may_write) {
   if (journal.starts_with(kept_journals)) {
     return std::unexpected(CopyError{
         Kind::refused, "TO: its journal " + journal +
                            " is not that of FROM, and is never dropped: begin again with a store "
                            "that does not exist yet"});
   }
+  if (auto may = may_write(); !may) return may;
   const auto dropped = ask_and_wait(to, DropJournal{journal, last});
   if (!dropped) return failed("TO", dropped.error());
   return {};
@@ -60,8 +64,9 @@ std::expected<void, CopyError> drop(Store& to, const std::string& journal, std::
 /// One journal of the source.
 class JournalCopy {
  public:
-  JournalCopy(Store& from, Store& to, const std::string& journal, std::uint64_t target_last)
-      : from_(from), to_(to), journal_(journal), target_last_(target_last) {}
+  JournalCopy(Store& from, Store& to, const std::string& journal, std::uint64_t target_last,
+              const MayWrite& may_write)
+      : from_(from), to_(to), journal_(journal), target_last_(target_last), may_write_(may_write) {}
 
   std::expected<CopiedLines, CopyError> run() {
     for (;;) {
@@ -94,9 +99,9 @@ class JournalCopy {
           continue;
         }
         // It was dropped, and another one of its name has begun.
-        if (auto dropped = drop(to_, journal_, target_last_); !dropped) return dropped;
+        if (auto dropped = drop(to_, journal_, target_last_, may_write_); !dropped) return dropped;
         target_last_ = 0;
-        copied_ = {};
+        copied_ = {.lines = 0, .put = copied_.put + 1};
         return {};
       }
       if (auto put = append(line); !put) return put;
@@ -105,6 +110,9 @@ class JournalCopy {
   }
 
   std::expected<void, CopyError> append(const JournalLine& line) {
+    if (copied_.put == 0) {
+      if (auto may = may_write_(); !may) return may;
+    }
     const auto appended = ask_and_wait(
         to_,
         AppendLine{.journal = journal_, .behind = line.seq - 1, .line = line.bytes, .at = line.at});
@@ -122,12 +130,14 @@ class JournalCopy {
   Store& to_;
   const std::string& journal_;
   std::uint64_t target_last_;
+  const MayWrite& may_write_;
   CopiedLines copied_;
 };
 
 }  // namespace
 
-std::expected<CopiedLines, CopyError> copy_journals(Store& from, Store& to) {
+std::expected<CopiedLines, CopyError> copy_journals(
+    Store& from, Store& to, const std::function<std::expected<void, CopyError>()>& may_write) {
   const auto theirs = journals_of(from, "FROM");
   if (!theirs) return std::unexpected(theirs.error());
   const auto ours = journals_of(to, "TO");
@@ -136,14 +146,15 @@ std::expected<CopiedLines, CopyError> copy_journals(Store& from, Store& to) {
   for (const auto& [journal, last] : *ours) {
     const auto same = theirs->find(journal);
     if (same != theirs->end() && same->second >= last) continue;
-    if (auto dropped = drop(to, journal, last); !dropped) {
+    if (auto dropped = drop(to, journal, last, may_write); !dropped) {
       return std::unexpected(std::move(dropped.error()));
     }
+    ++all.put;
   }
   for (const auto& [journal, last] : *theirs) {
     const auto has = ours->find(journal);
     const bool is_kept = has != ours->end() && has->second <= last;
-    auto copied = JournalCopy(from, to, journal, is_kept ? has->second : 0).run();
+    auto copied = JournalCopy(from, to, journal, is_kept ? has->second : 0, may_write).run();
     if (!copied) return std::unexpected(std::move(copied.error()));
     all.lines += copied->lines;
     all.put += copied->put;

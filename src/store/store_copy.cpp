@@ -221,7 +221,7 @@ class Copy {
   }
 
   Done copy_lines() {
-    auto lines = copy_journals(from_, to_);
+    auto lines = copy_journals(from_, to_, [this] { return set_floor(); });
     if (!lines) return std::unexpected(std::move(lines.error()));
     pass_.journal_lines = lines->lines;
     pass_.lines_put += lines->put;
@@ -316,7 +316,8 @@ class Copy {
 
   /// Of a closed source, an attempt past its lease that the next one would resume: its owner may
   /// still be at it, and no fence of a new attempt stops it there. So its token is forgotten there,
-  /// as if another attempt had begun. If a transaction has the record, it counts as running.
+  /// as if another attempt had begun. If it has ended since, or a transaction has the record, it
+  /// counts as running until the next pass.
   Done end_attempts(const std::vector<RecordId>& ids, std::vector<Held>& theirs) {
     if (source_kind_ != CopySource::closed) return {};
     for (std::size_t i = 0; i < ids.size(); ++i) {
@@ -327,7 +328,8 @@ class Copy {
       PutRecord ended{.id = ids[i],
                       .record = record,
                       .behind = theirs[i].evidence.size(),
-                      .generation = from_.identity().generation};
+                      .generation = from_.identity().generation,
+                      .ends = record->attempt->token};
       ended.record->attempt->token = Token{};
       const auto put = ask_and_wait(from_, ended);
       if (!put && put.error().is_final()) return failed("FROM", put.error());

@@ -188,6 +188,46 @@ TEST_P(PutRecordConformance, a_run_that_another_one_followed_puts_nothing) {
   EXPECT_TRUE(find(1));
 }
 
+TEST_P(PutRecordConformance, an_attempt_is_ended_only_while_it_still_runs) {
+  for (const int number : {1, 2, 3}) {
+    Reserve verb = a_reserve(number, number);
+    verb.lease_policy = LeasePolicy::resume;
+    run(verb);
+  }
+  clock.advance(lease + 1s);
+  const auto end_of = [&](int number) {
+    PutRecord verb = put_of(number, find(number));
+    verb.ends = verb.record->attempt->token;
+    verb.record->attempt->token = Token{};
+    return verb;
+  };
+  const PutRecord first = end_of(1);
+  EXPECT_TRUE(ask(first).put);
+  EXPECT_FALSE(ask(first).put) << "it has ended";
+  Complete late;
+  late.id = key(1);
+  late.attempt = {find(1)->fence(), *first.ends};
+  late.response = answer();
+  EXPECT_EQ(ask(late).verdict, Verdict::stale);
+
+  const PutRecord second = end_of(2);
+  late.id = key(2);
+  late.attempt = {find(2)->fence(), *second.ends};
+  EXPECT_EQ(ask(late).verdict, Verdict::done) << "its owner was first";
+  EXPECT_FALSE(ask(second).put);
+  EXPECT_EQ(state(2), State::completed);
+
+  const PutRecord third = end_of(3);
+  Reserve again = a_reserve(3, 9);
+  again.lease_policy = LeasePolicy::resume;
+  run(again);
+  EXPECT_FALSE(ask(third).put) << "another attempt has it";
+  EXPECT_EQ(find(3)->attempt->token, token(9));
+  PutRecord none = put_of(3, std::nullopt);
+  none.ends = token(9);
+  EXPECT_FALSE(try_ask(none)) << "without its record";
+}
+
 TEST_P(PutRecordConformance, a_line_keeps_its_moment) {
   const StoreTime then(Millis(1'600'000'000'789));
   EXPECT_TRUE(ask(AppendLine{.journal = "audit", .line = "old", .at = then}).appended);
@@ -299,7 +339,7 @@ class CopyConformance : public StoreConformance {
     const CopyPass after = copy(from, to);
     EXPECT_EQ(after.put, 1U);
     EXPECT_EQ(after.removed, 1U);
-    EXPECT_EQ(after.lines_put, 1U);
+    EXPECT_EQ(after.lines_put, 2U) << "the end of a journal, and a line";
     EXPECT_EQ(after.running, 0U);
     EXPECT_EQ(after.records, 207U);
     EXPECT_NE(after.target, before.target);

@@ -1,24 +1,49 @@
 -- Records of another store, for a store that is becoming its copy (idem store copy).
 
+-- When sweeper or reaper looks at a record that is put as it stands.
+CREATE OR REPLACE FUNCTION idem.schedule_next_check(s idem.slots) RETURNS void LANGUAGE plpgsql
+SET search_path = pg_catalog, pg_temp AS $$
+BEGIN
+  CASE s.state
+    WHEN 'in_progress' THEN PERFORM idem.schedule_lease_check(s.id, s.locked_until);
+    WHEN 'pending' THEN PERFORM idem.schedule_lease_check(s.id, s.expires_at);
+    WHEN 'expired' THEN PERFORM idem.schedule_expiry_check(s.id, s.tombstone_until);
+    WHEN 'unknown' THEN NULL;
+    ELSE PERFORM idem.schedule_expiry_check(s.id, s.expires_at);
+  END CASE;
+END $$;
+
 -- Makes the record of `of` what it is in the other store, or removes it if `record` is NULL. `record`: the columns of
 -- idem.slots but for those of its request and its answer. Appends `lines` to the log of decisions if that has `behind`
 -- lines about the record; otherwise nothing is changed. No fence up to `fence_floor` is granted any more. A copy that is
 -- not whole yet is used by nobody, and its records are compared before it is: so the commit of a record need not wait
--- for the disk. A call without record and lines does, and so everything before it is on the disk behind it.
+-- for the disk. A call without record and lines does, and so everything before it is on the disk behind it. `ends`: only
+-- if the attempt of `record` still runs as that says, under this token, which `record` has no more.
 CREATE OR REPLACE FUNCTION idem.put_record(of uuid, record jsonb, request bytea, head bytea, body bytea, behind bigint,
-                                           lines jsonb, fence_floor bigint, generation bigint)
+                                           lines jsonb, fence_floor bigint, generation bigint, ends uuid)
 RETURNS TABLE (put boolean, evidence bigint) LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   s idem.slots;
+  r idem.slots := jsonb_populate_record(NULL::idem.slots, record);
+  is_durable boolean := record IS NULL AND lines = '[]' OR ends IS NOT NULL;
 BEGIN
   PERFORM idem.lock_generation(generation);
-  IF record IS NULL AND lines = '[]' THEN PERFORM idem.be_durable(); END IF;
-  SELECT * INTO s FROM idem.slots t WHERE t.id = of FOR UPDATE;
+  IF is_durable THEN PERFORM idem.be_durable(); END IF;
+  IF ends IS NULL THEN
+    SELECT * INTO s FROM idem.slots t WHERE t.id = of FOR UPDATE;
+  ELSE
+    SELECT * INTO s FROM idem.slots t WHERE t.id = of FOR UPDATE SKIP LOCKED;
+  END IF;
   SELECT count(*) INTO evidence FROM idem.evidence e WHERE e.id = of;
-  put := evidence = behind;
+  put := evidence = behind AND (ends IS NULL OR coalesce(
+    s.state = 'in_progress' AND s.token = ends AND s.fence = r.fence AND s.locked_until = r.locked_until
+      AND s.recovery_point = r.recovery_point, false));
   IF NOT put THEN RETURN NEXT; RETURN; END IF;
-  -- In any case, because what writes nothing waits for nothing.
-  PERFORM setval('idem.fences', greatest(f.last_value, fence_floor, 1)) FROM idem.fences f;
+  -- In any case where the disk is waited for, because what writes nothing waits for nothing.
+  IF is_durable OR (SELECT f.last_value < fence_floor FROM idem.fences f) THEN
+    PERFORM pg_advisory_xact_lock(1229210957, 5);
+    PERFORM setval('idem.fences', greatest(f.last_value, fence_floor, 1)) FROM idem.fences f;
+  END IF;
   IF s.id IS NOT NULL THEN
     DELETE FROM idem.answers a WHERE a.expires_at = s.expires_at AND a.number = s.answer;
     DELETE FROM idem.slots t WHERE t.id = of;
@@ -26,7 +51,7 @@ BEGIN
     PERFORM idem.add_usage(s.scope, -idem.active_of(s), -s.charged);
   END IF;
   IF record IS NOT NULL THEN
-    s := jsonb_populate_record(NULL::idem.slots, record);
+    s := r;
     IF head IS NOT NULL THEN
       s.response_status := idem.status_of(head);
       s.body_kept := idem.has_body(head);
@@ -47,13 +72,7 @@ BEGIN
     INSERT INTO idem.slots SELECT s.*;
     PERFORM idem.add_usage(s.scope, idem.active_of(s), s.charged);
     PERFORM idem.keep_parked(s);
-    CASE s.state
-      WHEN 'in_progress' THEN PERFORM idem.schedule_lease_check(s.id, s.locked_until);
-      WHEN 'pending' THEN PERFORM idem.schedule_lease_check(s.id, s.expires_at);
-      WHEN 'expired' THEN PERFORM idem.schedule_expiry_check(s.id, s.tombstone_until);
-      WHEN 'unknown' THEN NULL;
-      ELSE PERFORM idem.schedule_expiry_check(s.id, s.expires_at);
-    END CASE;
+    PERFORM idem.schedule_next_check(s);
   END IF;
   PERFORM idem.append_evidence(of, l.fence, l.source, l.evidence, l.reason, l.before, l.after, l.applied,
                                l.observed_at, l.recorded_at)

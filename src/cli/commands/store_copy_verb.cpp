@@ -106,17 +106,28 @@ class CopyRun {
     return last;
   }
 
-  /// Makes the source usable again, unless its copy is finished.
+  /// Makes the source usable again, unless its copy is finished. It is closed for nobody's copy
+  /// first, so that a run that is under way does not finish one.
   Step<void> undo() {
     auto from = open(from_kind_, order_.from, Opening::read);
     if (!from) return std::unexpected(from.error());
     from->reset();
-    if (copied_->closed_for.empty()) return end(refused, "FROM is not closed");
-    // A run that is under way is refused from here on.
-    copied_->run = new_run();
-    auto to = open(to_kind_, order_.to, Opening::begin, false);
-    if (!to) return std::unexpected(to.error());
-    copied_->target_id = target_.id;
+    const std::string former = copied_->closed_for;
+    if (former.empty()) return end(refused, "FROM is not closed");
+    const bool is_lost = former == order_.lost_copy;
+    if (!is_lost) {
+      if (auto ours = must_be_closed_for_target(former); !ours) return ours;
+    }
+    const std::string undone = "undo-" + std::to_string(new_run());
+    if (auto closed = close_for(undone, former); !closed) return closed;
+    if (!is_lost) {
+      copied_->run = new_run();
+      if (auto to = open(to_kind_, order_.to, Opening::begin, false); !to) {
+        (void)close_for(former, undone);
+        return std::unexpected(to.error());
+      }
+    }
+    copied_->target_id = undone;
     from = open(from_kind_, order_.from, Opening::reopen);
     if (!from) return std::unexpected(from.error());
     return {};
@@ -130,6 +141,21 @@ class CopyRun {
 
  private:
   using Done = Step<void>;
+
+  Done must_be_closed_for_target(const std::string& former) {
+    const auto to = open(to_kind_, order_.to, Opening::look);
+    if (!to) return std::unexpected(to.error());
+    if (target_.id == former) return {};
+    return end(refused, "FROM is closed for the copy " + former + ", and TO is another store");
+  }
+
+  Done close_for(const std::string& copy, const std::string& former) {
+    copied_->target_id = copy;
+    copied_->lost_copy = former;
+    const auto from = open(from_kind_, order_.from, Opening::close);
+    if (!from) return std::unexpected(from.error());
+    return {};
+  }
 
   static bool is_file(const KnownKind& kind) { return kind.linked->file != nullptr; }
 
@@ -189,19 +215,32 @@ class CopyRun {
   /// Before anything is made there.
   Done look_at_target() {
     const std::string& former = copied_->closed_for;
-    const bool is_there = open(to_kind_, order_.to, Opening::look).has_value();
-    was_finished_ = is_there && copied_->is_finished && !former.empty() && former == target_.id;
-    if (is_there && copied_->is_finished && !was_finished_) {
+    const auto is_there = find_target();
+    if (!is_there) return std::unexpected(is_there.error());
+    was_finished_ = *is_there && copied_->is_finished && !former.empty() && former == target_.id;
+    if (*is_there && copied_->is_finished && !was_finished_) {
       return end(refused, "TO, " + shown_store_url(order_.to) +
                               ": it is a store of its own, or a finished copy, and stays as it is: "
                               "name one that does not exist yet");
     }
-    const bool is_ours = is_there && former == target_.id;
-    if (former.empty() || is_ours || former == order_.lost_copy) return {};
-    return end(refused, "FROM was closed for its copy " + former +
-                            ", which takes its place: use that one, or copy it. If it is lost and "
-                            "no gateway ever started on it: --lost-copy " +
-                            former);
+    const bool is_ours = *is_there && former == target_.id;
+    const bool is_lost = former == order_.lost_copy && !copied_->is_moved;
+    if (former.empty() || is_ours || is_lost) return {};
+    std::string why = "FROM was closed for its copy " + former +
+                      ", which takes its place: use that one, or copy it";
+    if (!copied_->is_moved) why += ". If it is lost: --lost-copy " + former;
+    return end(refused, std::move(why));
+  }
+
+  Step<bool> find_target() {
+    const auto path = path_in(order_.to);
+    std::error_code code;
+    if (path && !std::filesystem::exists(*path, code)) return false;
+    const auto to = open(to_kind_, order_.to, Opening::look);
+    if (to) return true;
+    // Of a making that was cut off, too.
+    if (to.error().why.contains("there is no store here")) return false;
+    return std::unexpected(to.error());
   }
 
   /// A new run: another one that still works on the target is refused from here on, and what was
@@ -352,7 +391,7 @@ class CopyRun {
 
   Done finish() {
     crash_point(CrashPoint::copy_compared);
-    if (auto ours = check_mark(); !ours) return ours;
+    if (auto moved = move_source(); !moved) return moved;
     to_.reset();
     auto to = open(to_kind_, order_.to, Opening::end);
     if (!to) return std::unexpected(to.error());
@@ -361,15 +400,14 @@ class CopyRun {
     return {};
   }
 
-  /// Of a server: nobody has closed it for another copy meanwhile (--lost-copy).
-  Done check_mark() {
-    if (order_.keep_source || is_file(from_kind_)) return {};
+  /// From here on no other run closes FROM for another copy, or opens it.
+  Done move_source() {
+    if (order_.keep_source) return {};
     from_.reset();
-    auto from = open(from_kind_, order_.from, Opening::read);
+    auto from = open(from_kind_, order_.from, Opening::move);
     if (!from) return std::unexpected(from.error());
     from_ = std::move(*from);
-    if (copied_->closed_for == target_.id) return {};
-    return end(refused, "FROM was closed for another copy meanwhile, or opened again");
+    return {};
   }
 
   const Order& order_;

@@ -7,6 +7,7 @@ using Opening = CopiedIdentity::Opening;
 
 constexpr std::string_view unfinished_mark = "unfinished copy:";
 constexpr std::string_view closed_mark = "copied to ";
+constexpr std::string_view moved_mark = "moved to ";
 
 bool is_unfinished(const RecordedIdentity& recorded) {
   return recorded.key_scope.starts_with(unfinished_mark);
@@ -14,10 +15,12 @@ bool is_unfinished(const RecordedIdentity& recorded) {
 
 /// "copied to ID:operation": the id.
 std::optional<std::string> closed_for(const std::string& key_scope) {
-  if (!key_scope.starts_with(closed_mark)) return std::nullopt;
-  const auto end = key_scope.find(':');
-  if (end == key_scope.npos) return std::nullopt;
-  return key_scope.substr(closed_mark.size(), end - closed_mark.size());
+  for (const std::string_view mark : {closed_mark, moved_mark}) {
+    const auto end = key_scope.find(':');
+    if (!key_scope.starts_with(mark) || end == key_scope.npos) continue;
+    return key_scope.substr(mark.size(), end - mark.size());
+  }
+  return std::nullopt;
 }
 
 std::string without_mark(const std::string& key_scope) {
@@ -32,6 +35,7 @@ Problem read_source(const RecordedIdentity& recorded, CopiedIdentity& copied) {
   }
   copied.recorded = recorded;
   copied.closed_for = closed_for(recorded.key_scope).value_or(std::string());
+  copied.is_moved = recorded.key_scope.starts_with(moved_mark);
   if (copied.closed_for.empty()) return std::nullopt;
   copied.recorded.key_scope = without_mark(recorded.key_scope);
   --copied.recorded.generation;
@@ -43,18 +47,31 @@ Problem read_source(const RecordedIdentity& recorded, CopiedIdentity& copied) {
 Problem close_source(RecordedIdentity& recorded, CopiedIdentity& copied) {
   if (auto why = read_source(recorded, copied)) return why;
   const std::string& former = copied.closed_for;
-  if (!former.empty() && former != copied.target_id && former != copied.lost_copy) {
+  const bool is_lost = former == copied.lost_copy && !copied.is_moved;
+  if (!former.empty() && former != copied.target_id && !is_lost) {
     return "it was closed for its copy " + former + ", which takes its place: copy that one";
   }
+  if (copied.is_moved) return std::nullopt;
   recorded.key_scope =
       std::string(closed_mark) + copied.target_id + ':' + copied.recorded.key_scope;
   recorded.generation = copied.recorded.generation + 1;
   return std::nullopt;
 }
 
+/// The last moment at which another run may close it for another copy.
+Problem move_source(RecordedIdentity& recorded, CopiedIdentity& copied) {
+  if (auto why = read_source(recorded, copied)) return why;
+  if (copied.closed_for != copied.target_id) {
+    return "it was closed for another copy meanwhile, or opened again";
+  }
+  recorded.key_scope = std::string(moved_mark) + copied.target_id + ':' + copied.recorded.key_scope;
+  return std::nullopt;
+}
+
 Problem reopen_source(RecordedIdentity& recorded, CopiedIdentity& copied) {
   if (auto why = read_source(recorded, copied)) return why;
   if (copied.closed_for.empty()) return std::nullopt;
+  if (copied.is_moved) return "its copy " + copied.closed_for + " has taken its place";
   if (copied.closed_for != copied.target_id) {
     return "it was closed for the copy " + copied.closed_for + ", which is not this one";
   }
@@ -87,7 +104,7 @@ Problem end_target(std::optional<RecordedIdentity>& recorded, const CopiedIdenti
 
 Problem settle(std::optional<RecordedIdentity>& recorded, CopiedIdentity& copied) {
   const bool is_source = copied.opening == Opening::read || copied.opening == Opening::close ||
-                         copied.opening == Opening::reopen;
+                         copied.opening == Opening::move || copied.opening == Opening::reopen;
   if (is_source && !recorded) {
     return "no gateway or service has started on it yet, so there is nothing to copy";
   }
@@ -96,10 +113,12 @@ Problem settle(std::optional<RecordedIdentity>& recorded, CopiedIdentity& copied
       return read_source(*recorded, copied);
     case Opening::close:
       return close_source(*recorded, copied);
+    case Opening::move:
+      return move_source(*recorded, copied);
     case Opening::reopen:
       return reopen_source(*recorded, copied);
     case Opening::look:
-      if (!recorded) return "there is no store";
+      if (!recorded) return "there is no store here";
       copied.is_finished = !is_unfinished(*recorded);
       return std::nullopt;
     case Opening::begin:

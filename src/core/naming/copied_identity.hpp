@@ -19,9 +19,10 @@ inline namespace v0_1 {
 /// Shared by the openings of one copy.
 struct CopiedIdentity {
   enum class Opening : std::uint8_t {
-    read,    ///< Of the source: notes what is recorded there.
-    close,   ///< Likewise; and no reserve or claim of any process begins work there any more.
-    reopen,  ///< Of the source: takes the mark of `close` away.
+    read,   ///< Of the source: notes what is recorded there.
+    close,  ///< Likewise; and no reserve or claim of any process begins work there any more.
+    move,  ///< Of the source that is closed for the target: it is closed for no other one any more.
+    reopen,  ///< Of the source: takes the mark of `close` away, unless it was moved.
     look,    ///< Of the target: notes whether it is in use; records nothing.
     begin,   ///< Of the target: records what was noted, with the mark of an unfinished copy.
     end,     ///< Of the target: takes the mark away, if no other run began meanwhile.
@@ -31,7 +32,8 @@ struct CopiedIdentity {
   Naming naming{};              ///< The source's.
   /// The copy that the source was closed for before this opening; empty: it was not closed.
   std::string closed_for{};
-  std::string target_id{};  ///< Of `close` and `reopen`: the OpenedStore::id of the copy.
+  bool is_moved = false;    ///< The source was moved to that copy before this opening.
+  std::string target_id{};  ///< Of `close`, `move`, `reopen`: the OpenedStore::id of the copy.
   std::string lost_copy{};  ///< Of `close`: one that it may have been closed for before.
   /// Of `begin`: the target's generation until the next one. The writes of a run that another one
   /// followed are refused by it.

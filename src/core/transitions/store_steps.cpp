@@ -103,6 +103,16 @@ FoundAny find_any(const StepContext& context, const Reserve& verb) {
           second->fingerprints.empty() ? own_offered : second->fingerprints};
 }
 
+/// The attempt that the verb ends is as its caller read it.
+bool still_runs(const std::optional<Row>& row, const PutRecord& verb) {
+  if (!row || !verb.record) return false;
+  const Record& there = row->record;
+  const Record& read = *verb.record;
+  return there.state == State::in_progress && there.attempt && there.attempt->token == *verb.ends &&
+         there.fence() == read.fence() && there.locked_until == read.locked_until &&
+         there.recovery_point == read.recovery_point;
+}
+
 class StepMaker {
  public:
   explicit StepMaker(const StepContext& context) : context_(context) {}
@@ -196,7 +206,8 @@ class StepMaker {
     if (!found) return std::unexpected(std::move(found.error()));
     const auto log = context_.table.evidence(verb.id);
     if (!log) return std::unexpected(log.error());
-    if (log->size() != verb.behind) return PutRecord::Reply{false, log->size()};
+    const bool is_as_asked = log->size() == verb.behind && (!verb.ends || still_runs(*found, verb));
+    if (!is_as_asked) return PutRecord::Reply{false, log->size()};
     context_.fences.last = std::max(context_.fences.last, verb.fence_floor);
     Subject subject = subject_of(std::move(*found));
     if (verb.record) {

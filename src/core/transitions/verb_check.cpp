@@ -83,6 +83,7 @@ struct Check {
     return verb.response ? bad_response(*verb.response) : std::nullopt;
   }
   Complaint operator()(const PutRecord& verb) const {
+    if (verb.ends && !verb.record) return "the end of an attempt without its record";
     if (!verb.record) return std::nullopt;
     if (verb.record->id != verb.id) return "a record of another id";
     return verb.record->response ? bad_response(*verb.record->response) : std::nullopt;

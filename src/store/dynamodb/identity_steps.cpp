@@ -178,7 +178,8 @@ Task<std::optional<std::uint64_t>> IdentitySteps::claiming_generation() {
     auto reading = read();
     (void)co_await std::move(reading);
   }
-  if (!known_ || why_marked(known_->value.identity.recorded.key_scope)) co_return std::nullopt;
+  if (!known_ || known_->value.identity.is_changing) co_return std::nullopt;
+  if (why_marked(known_->value.identity.recorded.key_scope)) co_return std::nullopt;
   co_return known_->value.identity.recorded.generation;
 }
 

@@ -396,6 +396,7 @@ Task<Steps::Outcome> Steps::commit(Try& tried, const StoreCall& call, const Subj
   const bool ended_a_lease = tried.table.ended_a_lease();
   auto& after = written.after;
   const bool leases = after && after->state == State::in_progress &&
+                      !std::holds_alternative<PutRecord>(call) &&
                       (!written.before || written.before->locked_until != after->locked_until);
   // The service's time may be later than `now`, and another node may know it better: a lease lasts
   // for its whole length by every node's estimate.

@@ -10,13 +10,14 @@
 namespace idem::postgres {
 namespace {
 
-// A commit that does not wait for the disk; a call without record and lines does.
+// A commit that does not wait for the disk: for records of a store that nobody uses yet.
 constexpr std::string_view put_sql =
     "SELECT d.* FROM pg_catalog.set_config('synchronous_commit', 'off', true),"
-    " idem.put_record($1, $2::pg_catalog.jsonb, $3, $4, $5, $6, $7::pg_catalog.jsonb, $8, $9) d";
+    " idem.put_record($1, $2::pg_catalog.jsonb, $3, $4, $5, $6, $7::pg_catalog.jsonb, $8, $9, $10) "
+    "d";
 constexpr std::string_view put_durably_sql =
     "SELECT * FROM idem.put_record($1, $2::pg_catalog.jsonb, $3, $4, $5, $6,"
-    " $7::pg_catalog.jsonb, $8, $9)";
+    " $7::pg_catalog.jsonb, $8, $9, $10)";
 
 /// A bytea's text form (PostgreSQL documentation, "Binary Data Types").
 std::string hex_text(std::string_view bytes) {
@@ -126,7 +127,7 @@ std::string lines_of(const std::vector<EvidenceEntry>& entries) {
 
 Statement ask_put(const PutRecord& verb) {
   const bool is_barrier = !verb.record && verb.evidence.empty();
-  Statement statement{is_barrier ? put_durably_sql : put_sql, {}};
+  Statement statement{is_barrier || verb.ends ? put_durably_sql : put_sql, {}};
   Params& to = statement.params;
   to.uuid(verb.id.bytes);
   const auto& record = verb.record;
@@ -143,6 +144,7 @@ Statement ask_put(const PutRecord& verb) {
       .text(lines_of(verb.evidence))
       .number(static_cast<std::int64_t>(verb.fence_floor))
       .number(static_cast<std::int64_t>(verb.generation));
+  verb.ends ? to.uuid(verb.ends->bytes) : to.null(Type::uuid);
   return statement;
 }
 

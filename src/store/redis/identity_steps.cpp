@@ -272,6 +272,10 @@ Task<std::expected<IdentitySteps::Settled, std::string>> IdentitySteps::settle(
     settled = {std::move(*identity), (*found)->identity.store_id, false};
     if (is_same) {
       remember((*found)->identity);
+      if (!which.copied) co_return settled;  // Else a run may have ended before they were open.
+      auto opening = open_buckets((*found)->identity);
+      const auto opened = co_await std::move(opening);
+      if (!opened) co_return std::unexpected(opened.error().why);
       co_return settled;
     }
   }
