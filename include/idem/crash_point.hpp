@@ -44,7 +44,9 @@ enum class CrashPoint : std::uint8_t {
   copy_put,     ///< A batch of records is in the copy of a store.
   copy_closed,  ///< The source is closed, and its copy is not compared yet.
   copy_compared,
+  copy_moved,  ///< The source is closed for good, and its copy has its mark.
   copy_finished,
+  copy_undone,  ///< The source is closed for nobody's copy.
 };
 
 /// Does nothing in a shipped binary, which links src/faults/none. In a test binary

@@ -96,7 +96,8 @@ TEST_F(StoreCopy, a_chain_of_copies_that_are_killed_loses_and_repeats_nothing) {
     EXPECT_EQ(gateway->terminate(), 0);
     const bool is_slow =
         to.starts_with("dynamodb");  // Each run waits until the one before is over.
-    for (const char* const point : {"copy_put", "copy_closed", "copy_compared", "copy_finished"}) {
+    for (const char* const point :
+         {"copy_put", "copy_closed", "copy_compared", "copy_moved", "copy_finished"}) {
       if (is_slow && std::string_view(point) == "copy_compared") continue;
       const Ran killed = copy(from, to, {}, point);
       ASSERT_EQ(killed.exit_code, 128 + SIGKILL) << point << killed.output;
@@ -301,6 +302,9 @@ TEST_P(FileCopy, what_cannot_be_copied_is_refused_with_a_sentence) {
   const std::string lost = file_url(GetParam(), "lost");
   EXPECT_EQ(copy(from, lost, {"--undo"}).exit_code, 5) << "it is not closed";
   EXPECT_EQ(copy(from, lost, {}, "copy_closed").exit_code, 128 + SIGKILL);
+  EXPECT_EQ(copy(from, lost, {"--undo"}, "copy_undone").exit_code, 128 + SIGKILL);
+  expect_refused(*gateway_on(from), "--undo was cut off");
+  EXPECT_EQ(copy(from, lost).exit_code, 5);
   EXPECT_EQ(copy(from, lost, {"--undo"}).exit_code, 0);
   gateway = gateway_on(from);
   ASSERT_TRUE(gateway->running()) << gateway->process().output();
@@ -314,7 +318,11 @@ TEST_P(FileCopy, what_cannot_be_copied_is_refused_with_a_sentence) {
   const auto at = closed.output.find("--lost-copy ");
   ASSERT_NE(at, std::string::npos) << closed.output;
   const std::string id = closed.output.substr(at + 12, 36);
-  EXPECT_EQ(copy(from, next, {"--lost-copy", id}).exit_code, 0);
+  EXPECT_EQ(copy(from, next, {"--undo", "--lost-copy", id}).exit_code, 0);
+  EXPECT_EQ(copy(from, lost, {}, "copy_closed").exit_code, 128 + SIGKILL);
+  EXPECT_EQ(copy(from, next, {"--lost-copy", id}, "copy_moved").exit_code, 128 + SIGKILL);
+  EXPECT_EQ(copy(from, next, {"--undo"}).exit_code, 5) << "it is closed for good";
+  EXPECT_EQ(copy(from, next).exit_code, 0);
   gateway = gateway_on(next);
   ASSERT_TRUE(gateway->running()) << gateway->process().output();
   expect_all_replayed(*gateway);

@@ -209,6 +209,7 @@ TEST_P(CopiedIdentityConformance, a_closed_source_begins_no_work_and_is_closed_f
   expect_refused("source", "closed for the copy first", now(another, Opening::reopen));
   another->lost_copy = "first";
   opened("source", now(another, Opening::close)).reset();
+  expect_refused("source", "closed for another copy meanwhile", now(copied, Opening::move));
   expect_refused("source", "closed for the copy second", now(copied, Opening::reopen));
   opened("source", now(another, Opening::reopen)).reset();
   running.reset();
@@ -226,6 +227,29 @@ TEST_P(CopiedIdentityConformance, a_closed_source_begins_no_work_and_is_closed_f
     if (!is_claimed) ::poll(nullptr, 0, 10);
   }
   EXPECT_TRUE(is_claimed);
+}
+
+TEST_P(CopiedIdentityConformance, a_moved_source_is_closed_for_good) {
+  opened("source").reset();
+  const auto copied = std::make_shared<CopiedIdentity>();
+  opened("source", now(copied, Opening::read)).reset();
+  copied->target_id = "first";
+  opened("source", now(copied, Opening::close)).reset();
+  const auto early = std::make_shared<CopiedIdentity>(*copied);
+  opened("source", now(copied, Opening::reopen)).reset();
+  opened("source", now(copied, Opening::close)).reset();
+  expect_refused("source", "opened again", now(early, Opening::move));
+  const auto another = std::make_shared<CopiedIdentity>(*copied);
+  another->target_id = "second";
+  expect_refused("source", "closed for another copy", now(another, Opening::move));
+  opened("source", now(copied, Opening::move)).reset();
+  opened("source", now(copied, Opening::close)).reset();
+  opened("source", now(copied, Opening::move)).reset();
+  EXPECT_TRUE(copied->is_moved);
+  expect_refused("source", "has taken its place", now(copied, Opening::reopen));
+  another->lost_copy = "first";
+  expect_refused("source", "closed for its copy first", now(another, Opening::close));
+  expect_refused("source", "copied to the store first");
 }
 
 }  // namespace

@@ -66,22 +66,15 @@ struct Order {
   std::string lost_copy;
 };
 
-/// A directory or file beside the source, for as long as it is read.
-class Snapshot {
- public:
-  explicit Snapshot(std::string path) : path_(std::move(path)) {}
-  ~Snapshot() {
+/// Removes a directory or file beside the source, and what SQLite keeps beside it.
+struct RemoveSnapshot {
+  void operator()(const std::string* path) const {
     std::error_code code;
     for (const char* suffix : {"", "-wal", "-shm"}) {
-      std::filesystem::remove_all(path_ + suffix, code);
+      std::filesystem::remove_all(*path + suffix, code);
     }
+    delete path;
   }
-  Snapshot(const Snapshot&) = delete;
-  Snapshot& operator=(const Snapshot&) = delete;
-  const std::string& path() const { return path_; }
-
- private:
-  std::string path_;
 };
 
 class CopyRun {
@@ -114,17 +107,24 @@ class CopyRun {
     from->reset();
     const std::string former = copied_->closed_for;
     if (former.empty()) return end(refused, "FROM is not closed");
-    const bool is_lost = former == order_.lost_copy;
-    if (!is_lost) {
+    // Of a --undo that was cut off, the target was looked at before.
+    const bool is_undone = former.starts_with(undone_copies);
+    const bool has_target = !is_undone && former != order_.lost_copy;
+    if (has_target) {
       if (auto ours = must_be_closed_for_target(former); !ours) return ours;
     }
-    const std::string undone = "undo-" + std::to_string(new_run());
+    const std::string undone = std::string(undone_copies) + std::to_string(new_run());
     if (auto closed = close_for(undone, former); !closed) return closed;
-    if (!is_lost) {
+    crash_point(CrashPoint::copy_undone);
+    if (has_target || is_undone) {
       copied_->run = new_run();
-      if (auto to = open(to_kind_, order_.to, Opening::begin, false); !to) {
-        (void)close_for(former, undone);
-        return std::unexpected(to.error());
+      const auto there = find_target();
+      if (!there) return std::unexpected(there.error());
+      if (*there) {
+        if (auto to = open(to_kind_, order_.to, Opening::begin, false); !to) {
+          if (has_target) (void)close_for(former, undone);
+          return std::unexpected(to.error());
+        }
       }
     }
     copied_->target_id = undone;
@@ -226,6 +226,9 @@ class CopyRun {
     const bool is_ours = *is_there && former == target_.id;
     const bool is_lost = former == order_.lost_copy && !copied_->is_moved;
     if (former.empty() || is_ours || is_lost) return {};
+    if (former.starts_with(undone_copies)) {
+      return end(refused, "FROM is being opened again: run this with --undo first");
+    }
     std::string why = "FROM was closed for its copy " + former +
                       ", which takes its place: use that one, or copy it";
     if (!copied_->is_moved) why += ". If it is lost: --lost-copy " + former;
@@ -273,17 +276,16 @@ class CopyRun {
   /// Of a file that a gateway serves from.
   Step<std::unique_ptr<Store>> open_snapshot() {
     const auto path = std::filesystem::absolute(*path_in(order_.from)).lexically_normal().string();
-    snapshot_ = std::make_unique<Snapshot>(name_beside(path, "copying"));
+    snapshot_.reset(new std::string(name_beside(path, "copying")));
     Progress progress("idem store: ", "making a backup of FROM");
-    const auto made = from_kind_.linked->file->backup(path, snapshot_->path(), {});
+    const auto made = from_kind_.linked->file->backup(path, *snapshot_, {});
     if (!made) return end(refused, made.error().why);
     if (made->found != 0) {
       return end(refused, fmt::format("FROM, {}: {} findings: see idem store check {}", order_.from,
                                       made->found, order_.from));
     }
     copied_->is_snapshot = true;
-    return open(from_kind_, std::string(from_kind_.schemes.front()) + snapshot_->path(),
-                Opening::read);
+    return open(from_kind_, std::string(from_kind_.schemes.front()) + *snapshot_, Opening::read);
   }
 
   Done check() {
@@ -407,6 +409,7 @@ class CopyRun {
     auto from = open(from_kind_, order_.from, Opening::move);
     if (!from) return std::unexpected(from.error());
     from_ = std::move(*from);
+    crash_point(CrashPoint::copy_moved);
     return {};
   }
 
@@ -415,7 +418,8 @@ class CopyRun {
   const KnownKind& to_kind_;
   std::shared_ptr<CopiedIdentity> copied_ = std::make_shared<CopiedIdentity>();
   OpenedStore target_;
-  std::unique_ptr<Snapshot> snapshot_;  ///< Outlives the store that is open in it.
+  std::unique_ptr<std::string, RemoveSnapshot>
+      snapshot_;  ///< Outlives the store that is open in it.
   std::unique_ptr<Store> from_;
   std::unique_ptr<Store> to_;
   std::uint64_t all_ = 0;
@@ -473,7 +477,7 @@ int StoreCopyVerb::run(bool json) const {
   if (undo_) {
     const auto undone = run.undo();
     if (!undone) return complain(undone.error().why, undone.error().code);
-    std::puts("FROM is open again, and TO stays an unfinished copy.");
+    std::puts("FROM is open again. TO, if it is there, is an unfinished copy.");
     return done;
   }
   const auto pass = run.run();

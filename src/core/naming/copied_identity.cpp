@@ -51,6 +51,7 @@ Problem close_source(RecordedIdentity& recorded, CopiedIdentity& copied) {
   if (!former.empty() && former != copied.target_id && !is_lost) {
     return "it was closed for its copy " + former + ", which takes its place: copy that one";
   }
+  copied.closed_generation = copied.recorded.generation + 1;
   if (copied.is_moved) return std::nullopt;
   recorded.key_scope =
       std::string(closed_mark) + copied.target_id + ':' + copied.recorded.key_scope;
@@ -61,9 +62,9 @@ Problem close_source(RecordedIdentity& recorded, CopiedIdentity& copied) {
 /// The last moment at which another run may close it for another copy.
 Problem move_source(RecordedIdentity& recorded, CopiedIdentity& copied) {
   if (auto why = read_source(recorded, copied)) return why;
-  if (copied.closed_for != copied.target_id) {
-    return "it was closed for another copy meanwhile, or opened again";
-  }
+  const bool is_same = copied.closed_for == copied.target_id &&
+                       copied.recorded.generation + 1 == copied.closed_generation;
+  if (!is_same) return "it was closed for another copy meanwhile, or opened again";
   recorded.key_scope = std::string(moved_mark) + copied.target_id + ':' + copied.recorded.key_scope;
   return std::nullopt;
 }
@@ -160,7 +161,11 @@ std::optional<std::string> why_marked(const std::string& key_scope) {
     return "it is an unfinished copy of another store, and does not have all of its records: run "
            "idem store copy to its end";
   }
-  if (const auto copy = closed_for(key_scope)) {
+  const auto copy = closed_for(key_scope);
+  if (copy && copy->starts_with(undone_copies)) {
+    return "idem store copy --undo was cut off here: run it again";
+  }
+  if (copy) {
     return "its records were copied to the store " + *copy +
            ", which takes its place: retries of the keys that came there since would run again "
            "here; write the URL of that store";

@@ -7,6 +7,7 @@
 #include <expected>
 #include <optional>
 #include <string>
+#include <string_view>
 
 /// How `idem store copy` brings what names the records from one store to another. Every kind of
 /// store calls settle_identity() and settle_naming() when it is opened, and records what they
@@ -35,6 +36,9 @@ struct CopiedIdentity {
   bool is_moved = false;    ///< The source was moved to that copy before this opening.
   std::string target_id{};  ///< Of `close`, `move`, `reopen`: the OpenedStore::id of the copy.
   std::string lost_copy{};  ///< Of `close`: one that it may have been closed for before.
+  /// The source's generation when it was closed: `move` is refused if it was opened and closed
+  /// again.
+  std::uint64_t closed_generation = 0;
   /// Of `begin`: the target's generation until the next one. The writes of a run that another one
   /// followed are refused by it.
   std::uint64_t run = 0;
@@ -45,6 +49,9 @@ struct CopiedIdentity {
 };
 
 }  // namespace v0_1
+
+/// A source that is closed for a name that begins so is about to be opened again.
+inline constexpr std::string_view undone_copies = "undo-";
 
 /// As settle_identity(), for an opening of a copy.
 std::expected<Identity, std::string> settle_copied(std::optional<RecordedIdentity>& recorded,

@@ -10,7 +10,7 @@
 namespace idem {
 namespace {
 
-constexpr std::array<std::string_view, 35> point_names{"parsed",
+constexpr std::array<std::string_view, 37> point_names{"parsed",
                                                        "fingerprinted",
                                                        "reserve_before_commit",
                                                        "reserve_after_commit",
@@ -44,7 +44,9 @@ constexpr std::array<std::string_view, 35> point_names{"parsed",
                                                        "copy_put",
                                                        "copy_closed",
                                                        "copy_compared",
-                                                       "copy_finished"};
+                                                       "copy_moved",
+                                                       "copy_finished",
+                                                       "copy_undone"};
 
 struct Trigger {
   CrashPoint point;

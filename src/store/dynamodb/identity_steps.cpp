@@ -178,7 +178,12 @@ Task<std::optional<std::uint64_t>> IdentitySteps::claiming_generation() {
     auto reading = read();
     (void)co_await std::move(reading);
   }
-  if (!known_ || known_->value.identity.is_changing) co_return std::nullopt;
+  if (!known_) co_return std::nullopt;
+  if (known_->value.identity.is_changing) {
+    auto taking_back = take_back();  // Of a node that is gone: nobody else may come for long.
+    (void)co_await std::move(taking_back);
+    co_return std::nullopt;
+  }
   if (why_marked(known_->value.identity.recorded.key_scope)) co_return std::nullopt;
   co_return known_->value.identity.recorded.generation;
 }
@@ -397,7 +402,9 @@ Task<std::expected<IdentitySteps::Settled, std::string>> IdentitySteps::settle(
     (void)settle_naming(which, next.naming);
     return true;
   };
-  auto changing = change(decide, true);
+  // A source that is moved is closed already: there is nothing to wait for.
+  const bool is_move = which.copied && which.copied->opening == CopiedIdentity::Opening::move;
+  auto changing = change(decide, !is_move);
   const auto changed = co_await std::move(changing);
   if (!changed) co_return std::unexpected(changed.error().why);
   if (!identity && which.contradicted) which.contradicted();

@@ -24,8 +24,8 @@ constexpr const char* attempts[] = {
     "UPDATE idem.journal SET line = 'forged'",
     "DELETE FROM idem.journal",
     "TRUNCATE idem.journal",
-    "SELECT idem.append_line('audit', 1, 'forged')",
-    "SELECT idem.append_line('audit', 0, 'forged')",
+    "SELECT idem.append_line('audit', 1, 'forged', NULL)",
+    "SELECT idem.append_line('audit', 0, 'forged', NULL)",
     "SELECT idem.drop_journal('jobs', 1)",
 };
 
