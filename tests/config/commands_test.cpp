@@ -208,6 +208,7 @@ const std::map<std::string, std::string> needed{
     {"audit export", "-"},
     {"audit verify", ""},
     {"store backup", "none"},
+    {"store copy", "none"},
     {"store check", "none"},
     {"store restore", "none"},
     {"store rekey", ""},

@@ -96,13 +96,16 @@ class Warnings {
 
 Findings ask_server(const GatewayOptions& options) {
   const auto warnings = std::make_shared<Warnings>();
-  const auto store =
-      open_store(options.store, identity_settings(options),
-                 {.migrate = false,
-                  .warn = [warnings](const std::string& text) { warnings->add(text); },
-                  .which = {.id = options.store_id, .make = false, .look = true},
-                  .opened = [](const OpenedStore&) {},
-                  .encryption = options.encryption});
+  // Assigned, not in braces: GCC 12 takes a temporary of these for uninitialised.
+  OpenOptions how;
+  how.migrate = false;
+  how.warn = [warnings](const std::string& text) { warnings->add(text); };
+  how.which.id = options.store_id;
+  how.which.make = false;
+  how.which.look = true;
+  how.opened = [](const OpenedStore&) {};
+  how.encryption = options.encryption;
+  const auto store = open_store(options.store, identity_settings(options), how);
   Findings found;
   if (!store) {
     found.push_back(Finding::problem(check, store.error(),
