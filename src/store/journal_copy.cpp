@@ -14,9 +14,7 @@ namespace {
 using Kind = CopyError::Kind;
 
 std::unexpected<CopyError> failed(const char* which, const StoreError& error) {
-  const bool is_final = error.code == StoreError::Code::damaged;
-  return std::unexpected(
-      CopyError{is_final ? Kind::damaged : Kind::unavailable, which + (": " + error.detail)});
+  return std::unexpected(copy_error(which, error));
 }
 
 /// The number of the last line of each journal.

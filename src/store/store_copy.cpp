@@ -30,9 +30,7 @@ constexpr std::size_t listed_at_once = 1'000;
 constexpr Millis clock_slack{1'000};
 
 std::unexpected<CopyError> failed(const char* which, const StoreError& error) {
-  const bool is_final = error.code == StoreError::Code::damaged;
-  return std::unexpected(
-      CopyError{is_final ? Kind::damaged : Kind::unavailable, which + (": " + error.detail)});
+  return std::unexpected(copy_error(which, error));
 }
 
 /// Calls that were made at once; their replies have the order of the verbs.
@@ -469,6 +467,13 @@ class Copy {
 std::expected<CopyPass, CopyError> copy_records(
     Store& from, Store& to, CopySource source, const std::function<void(std::uint64_t)>& progress) {
   return Copy(from, to, source, progress).run();
+}
+
+CopyError copy_error(const char* which, const StoreError& error) {
+  CopyError made{Kind::unavailable, which + (": " + error.detail)};
+  if (error.code == StoreError::Code::damaged) made.kind = Kind::damaged;
+  if (error.code != StoreError::Code::refused) return made;
+  return {Kind::refused, made.why + "; another idem store copy works on it, or has finished it"};
 }
 
 std::expected<void, CopyError> end_overdue(Store& from) {

@@ -49,6 +49,9 @@ struct CopyError {
   std::string why;  ///< A sentence.
 };
 
+/// Of a call to FROM or TO.
+CopyError copy_error(const char* which, const StoreError& error);
+
 /// Makes `to` hold what `from` holds: all live records with their answers, stored requests and
 /// evidence, and all journals. Reads everything of both and writes what differs, so that a pass
 /// after an interruption goes on, and a pass without a difference proves that they are alike. Only

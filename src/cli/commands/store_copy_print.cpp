@@ -62,6 +62,11 @@ void print_as_json(const CopyReport& report) {
 
 }  // namespace
 
+void print_undone(bool json) {
+  std::puts(json ? R"({"from_closed":false,"finished":false})"
+                 : "FROM is open again. TO, if it is there, is an unfinished copy.");
+}
+
 void print(const CopyReport& report, bool json) {
   json ? print_as_json(report) : print_text(report);
 }

@@ -19,5 +19,6 @@ struct CopyReport {
 
 /// To stdout.
 void print(const CopyReport& report, bool json);
+void print_undone(bool json);
 
 }  // namespace idem::cli

@@ -119,7 +119,8 @@ Problem settle(std::optional<RecordedIdentity>& recorded, CopiedIdentity& copied
     case Opening::reopen:
       return reopen_source(*recorded, copied);
     case Opening::look:
-      if (!recorded) return "there is no store here";
+      copied.is_missing = !recorded;
+      if (copied.is_missing) return "nobody has begun a store there";
       copied.is_finished = !is_unfinished(*recorded);
       return std::nullopt;
     case Opening::begin:

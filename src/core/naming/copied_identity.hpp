@@ -43,6 +43,7 @@ struct CopiedIdentity {
   /// followed are refused by it.
   std::uint64_t run = 0;
   bool is_finished = false;  ///< Of `look`: the target has no mark.
+  bool is_missing = false;   ///< Of `look`: nothing is recorded there.
   /// The source is a backup that was made for this copy, beside the process that has the store:
   /// what runs in it still runs, and stays as it is.
   bool is_snapshot = false;

@@ -23,13 +23,14 @@ std::string store_id_text(const StoreId& id) {
 
 std::optional<std::string> why_not(const WhichStore& which, const std::optional<StoreId>& there) {
   if (!there && !which.id.empty()) {
-    return "there is no store here, and store_id (--store-id) is " + which.id +
+    return std::string(no_store_here) + ", and store_id (--store-id) is " + which.id +
            ": in a new one every key would run again. Bring that store back, or leave store_id out "
            "to begin with an empty one";
   }
   if (!there && !which.make) {
-    return "there is no store here, and this command makes none. Write the URL of the store, or "
-           "make one: start a gateway, or run idem migrate --store URL";
+    return std::string(no_store_here) +
+           ", and this command makes none. Write the URL of the store, or make one: start a "
+           "gateway, or run idem migrate --store URL";
   }
   if (!there || which.id.empty() || in_small_letters(which.id) == store_id_text(*there)) {
     return std::nullopt;

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 
 /// The store that a start found, and whether it may use it (<idem/open_store.hpp>).
 namespace idem {
@@ -15,6 +16,9 @@ using StoreId = std::array<std::uint8_t, 16>;
 
 /// As 8-4-4-4-12 hexadecimal digits.
 std::string store_id_text(const StoreId& id);
+
+/// How the sentence begins that a store is missing.
+inline constexpr std::string_view no_store_here = "there is no store here";
 
 /// A sentence: why `which` does not allow the store of the id `there`, or (without one) making a
 /// new store. None: it allows it.
