@@ -19,7 +19,7 @@ namespace idem::test {
 namespace {
 
 using Opening = CopiedIdentity::Opening;
-using Opened = std::expected<std::unique_ptr<Store>, StoreError>;
+using OpenResult = std::expected<std::unique_ptr<Store>, StoreError>;
 
 const std::vector<RouteName> copied_routes{{{"POST"}, "/v1/payments", "pay", {"charge"}}};
 const std::vector<RouteName> renamed_routes{{{"POST"}, "/v1/payments", "payment", {}}};
@@ -29,8 +29,8 @@ class CopiedIdentityConformance : public testing::TestWithParam<std::string> {
   bool is_file() const { return GetParam() == "sqlite" || GetParam() == "embedded"; }
 
   /// A start, or an opening of a copy.
-  Opened open(const std::string& name, std::shared_ptr<CopiedIdentity> copied = {},
-              bool make = true) {
+  OpenResult open(const std::string& name, std::shared_ptr<CopiedIdentity> copied = {},
+                  bool make = true) {
     const WhichStore which{.make = make && (!copied || copied->opening == Opening::begin),
                            .copied = copied};
     const IdentitySettings settings = copied ? IdentitySettings{} : test_settings();

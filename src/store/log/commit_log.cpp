@@ -155,6 +155,7 @@ std::expected<void, std::string> CommitLog::replay(const std::function<void(cons
 CommitLog::CommitLog(const std::string& folder, std::uint64_t file_bytes, Background& background)
     : files_(folder, ".commits", true),
       spare_(folder, file_bytes + growth_bytes, background),
+      background_(background),
       file_bytes_(file_bytes) {}
 
 std::expected<void, std::string> CommitLog::open() {
@@ -209,12 +210,10 @@ void CommitLog::begin_file() {
   end_ = 0;
   needs_file_ = false;
   asked_for_spare_ = false;
-  if (!use_again()) {
-    if (spare_.is_ready()) {
-      files_.adopt(spare_.take(), next);
-    } else {
-      files_.make(next);
-    }
+  if (files_.has(next) || lay_out(next)) {
+    if (durable_name_.load(std::memory_order_acquire) != next) sync_folder(files_.folder());
+  } else {
+    files_.make(next);
   }
   struct stat facts{};
   if (::fstat(files_.file(next), &facts) != 0) files_.fail_closed("looking at a file");
@@ -233,21 +232,37 @@ void CommitLog::remove_oldest() {
   sync_folder(files_.folder());
 }
 
-/// Takes the oldest file, if no start needs it.
-bool CommitLog::use_again() {
-  // Never the file that has just ended: until the next one has a frame, a start begins with it.
-  while (last_in_.size() > 1 && has_reusable()) {
+void CommitLog::prepare_next() {
+  const std::uint32_t next = current_ + 1;
+  if (files_.has(next)) return;
+  if (!lay_out(next)) {
+    if (!std::exchange(asked_for_spare_, true)) spare_.prepare();
+    return;
+  }
+  background_.post([this, next] {
+    sync_folder(files_.folder());
+    durable_name_.store(next, std::memory_order_release);
+  });
+}
+
+/// Of the oldest file, if no start needs it, or of the spare one. The name is not durable yet.
+bool CommitLog::lay_out(std::uint32_t number) {
+  // Until the present file has a frame, a start begins with the one before.
+  const std::size_t needed = end_ == 0 ? 1 : 0;
+  while (last_in_.size() > needed && has_reusable()) {
     const std::uint32_t oldest = last_in_.begin()->first;
     struct stat facts{};
     if (::fstat(files_.file(oldest), &facts) != 0) files_.fail_closed("looking at a file");
     if (static_cast<std::uint64_t>(facts.st_size) >= file_bytes_) {
       last_in_.erase(oldest);
-      files_.rename(oldest, current_);
+      files_.rename(oldest, number);
       return true;
     }
     remove_oldest();
   }
-  return false;
+  if (!spare_.is_ready()) return false;
+  files_.adopt(spare_.take(), number);
+  return true;
 }
 
 void CommitLog::make_room(std::uint64_t bytes) {
@@ -276,9 +291,8 @@ void CommitLog::append(std::string_view versions, std::string_view rest) {
   std::fill(at, frame + head.whole(), '\0');
   write_durably({frame, head.whole()});
   end_ += head.whole();
-  if (end_ > prepare_after && !has_reusable() && !std::exchange(asked_for_spare_, true)) {
-    spare_.prepare();
-  }
+  const bool is_only = last_in_.empty() && !files_.has(current_ + 1);
+  if (end_ > prepare_after && is_only && !std::exchange(asked_for_spare_, true)) spare_.prepare();
 }
 
 /// Aligned, as a direct write needs it.

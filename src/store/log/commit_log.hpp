@@ -5,6 +5,7 @@
 #include "store/log/numbered_files.hpp"
 #include "store/log/spare_file.hpp"
 
+#include <atomic>
 #include <functional>
 #include <memory>
 #include <optional>
@@ -38,6 +39,11 @@ class CommitLog {
   std::uint64_t last_number() const noexcept { return number_; }
   /// Valid once it is open.
   const StoreTag& tag() const noexcept { return salt_; }
+  /// How many quarters of the present file are full; more than 4 behind a large commit.
+  std::uint64_t quarters() const noexcept { return 4 * end_ / file_bytes_; }
+  /// Gives a file that no start needs the number behind the present one's, or has one made, so that
+  /// the log goes on there without a wait. There is a frame in the present one.
+  void prepare_next();
   /// Durable when it returns.
   void append(std::string_view versions, std::string_view rest);
   /// Empty: a start finds what was appended. Otherwise a sentence.
@@ -54,7 +60,7 @@ class CommitLog {
   }
   std::expected<void, std::string> read_format(bool may_make);
   void begin_file();
-  bool use_again();
+  bool lay_out(std::uint32_t number);
   void remove_oldest();
   void make_room(std::uint64_t bytes);
   char* frame_buffer(std::size_t bytes);
@@ -66,6 +72,7 @@ class CommitLog {
 
   NumberedFiles files_;
   SpareFile spare_;
+  Background& background_;
   embedded::PathInUse in_use_;  ///< The current one.
   std::uint64_t file_bytes_;    ///< A file with so many is full; earlier ones may have others.
   std::map<std::uint32_t, std::uint64_t> last_in_;  ///< The last frame of each file before.
@@ -74,8 +81,9 @@ class CommitLog {
   std::uint64_t room_ = 0;                          ///< The current one's length.
   std::uint64_t number_ = 0;                        ///< Of the last frame.
   std::uint64_t reusable_to_ = 0;
-  bool needs_file_ = false;       ///< As begins_file() found.
-  bool asked_for_spare_ = false;  ///< Since this file began.
+  bool needs_file_ = false;                      ///< As begins_file() found.
+  bool asked_for_spare_ = false;                 ///< Since this file began.
+  std::atomic<std::uint32_t> durable_name_ = 0;  ///< The newest that was laid out and synced.
   StoreTag salt_{};
   std::unique_ptr<char[], DropBuffer> buffer_;
   std::size_t buffer_bytes_ = 0;

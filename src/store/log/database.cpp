@@ -19,7 +19,6 @@
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
-#include <mutex>
 
 namespace idem::segments {
 namespace {
@@ -53,13 +52,6 @@ StoreError failure(const std::string& path, const Status& status) {
   }
   return {StoreError::Code::refused, fmt::format("{}: {}", path, text)};
 }
-
-/// A look writes nothing, also no log of RocksDB's.
-class NoLog final : public ::rocksdb::Logger {
- public:
-  using Logger::Logv;
-  void Logv(const char*, va_list) override {}
-};
 
 /// Copies what readers of the transaction saw into what is written.
 class Copy final : public ::rocksdb::WriteBatch::Handler {
@@ -159,11 +151,7 @@ std::expected<std::unique_ptr<Database>, StoreError> Database::look(const Databa
   std::unique_ptr<Database> made(new Database(how, running));
   made->is_look_ = true;
   made->is_alone_ = how.is_alone;
-  ::rocksdb::DBOptions options = index_options(how.sizes);
-  options.create_if_missing = options.create_missing_column_families = false;
-  options.max_open_files = -1;  // All at once, before that process deletes one.
-  options.info_log = std::make_shared<NoLog>();
-  const Status opened = made->open_index(options, how.sizes);
+  const Status opened = made->open_index(index_options_of_look(how.sizes), how.sizes);
   if (!opened.ok()) return std::unexpected(failure(how.path, opened));
   // The log last: it has what the others have not yet.
   const auto log = made->log_.look_at_format();
@@ -262,16 +250,43 @@ void Database::write_to_index(std::string_view changes) {
   if (!status.ok()) fail_closed(status, "catching up with the log");
 }
 
-/// What index and files have on the disk by now is not needed in the log; the rest follows.
 void Database::begin_file_of_log() {
+  while (saved_parts_ < save_parts) save_part();
+  saved_parts_ = 0;
+  note_what_is_saved();
+}
+
+/// What index and files have on the disk by now is not needed in the log.
+void Database::note_what_is_saved() {
   ::rocksdb::ReadOptions in_files;
   in_files.read_tier = ::rocksdb::kPersistedTier;
   Bytes value;
   const Status status = db_->Get(in_files, handle(Family::meta), slice(last_frame_key), &value);
   const auto indexed = status.ok() ? parse_last_frame(view(value)) : std::nullopt;
   log_.allow_reuse(std::min({indexed.value_or(0), records_.synced_to(), ids_.saved_to()}));
-  records_.sync_later();
-  ids_.save_later();
+}
+
+/// One of what is due for each file of the log. Their threads take processor and disk from the
+/// commits, so each part begins a quarter of a file after the one before.
+void Database::save_part() {
+  switch (saved_parts_++) {
+    case 0:
+      records_.sync_later();
+      break;
+    case 1:
+      ids_.save_later();
+      break;
+    case 2:
+      flush_index();
+      break;
+    default:
+      note_what_is_saved();
+      log_.prepare_next();
+      break;
+  }
+}
+
+void Database::flush_index() {
   ::rocksdb::FlushOptions later;
   later.wait = false;
   later.allow_write_stall = true;
@@ -309,22 +324,6 @@ Database::Database(const DatabaseSettings& how, RunningSection& running)
       ids_(how.path + "/ids",
            {.memtable_entries = how.sizes.buffer_bytes / entry_bytes,
             .cache_bytes = how.sizes.cache_bytes - index_cache_bytes(how.sizes)}) {}
-
-namespace {
-
-/// Of stores that must not be closed, until the process ends.
-void abandon(::rocksdb::DB* db, std::vector<::rocksdb::ColumnFamilyHandle*> handles) {
-  struct Open {
-    ::rocksdb::DB* db;
-    std::vector<::rocksdb::ColumnFamilyHandle*> handles;
-  };
-  static std::mutex mutex;
-  static auto* const all = new std::vector<Open>;
-  const std::lock_guard lock(mutex);
-  all->push_back({db, std::move(handles)});
-}
-
-}  // namespace
 
 Database::~Database() {
   // Before RocksDB's lock goes: what they write, another process must not meet.
@@ -409,6 +408,7 @@ void Database::commit() {
   const Status status = db_->Write(without_log(), &batch_);
   if (!status.ok()) fail_closed(status, "commit");
   ids_.apply(id_changes_, log_.last_number());
+  while (saved_parts_ < std::min(save_parts, 1 + log_.quarters())) save_part();
   batch_.Clear();
   versions_.clear();
   id_changes_.clear();

@@ -123,6 +123,8 @@ class Database {
                                 std::string_view doing) const noexcept;
 
  private:
+  static constexpr std::uint64_t save_parts = 4;  ///< See save_part().
+
   Database(const DatabaseSettings& how, RunningSection& running);
   ::rocksdb::ColumnFamilyHandle* handle(Family family) const noexcept {
     return handles_[static_cast<std::size_t>(family)];
@@ -132,6 +134,9 @@ class Database {
   std::expected<void, std::string> catch_up();
   void write_to_index(std::string_view changes);
   void begin_file_of_log();
+  void note_what_is_saved();
+  void save_part();
+  void flush_index();
   void save_all();
   void build_frame(std::string_view changes, bool is_whole);
   void append_framed(std::string_view bytes);
@@ -142,6 +147,7 @@ class Database {
   bool is_look_ = false;
   bool is_alone_ = true;
   bool has_saved_all_ = false;
+  std::uint64_t saved_parts_ = save_parts;  ///< Since the present file of the log began.
   RunningSection* running_ = nullptr;
   Background background_;
   CommitLog log_;

@@ -6,6 +6,8 @@
 #include <rocksdb/write_buffer_manager.h>
 
 #include <array>
+#include <mutex>
+#include <utility>
 
 namespace idem::segments {
 namespace {
@@ -30,6 +32,13 @@ constexpr std::size_t mebibyte = 1UL << 20U;
   table.block_size = 8UL * 1024;
   return table;
 }
+
+/// A look writes nothing, also no log of RocksDB's.
+class NoLog final : public ::rocksdb::Logger {
+ public:
+  using Logger::Logv;
+  void Logv(const char*, va_list) override {}
+};
 
 /// Of the family of this number.
 ColumnFamilyOptions family_options(Family family, const LogSizes& sizes,
@@ -90,6 +99,14 @@ ColumnFamilyOptions family_options(Family family, const LogSizes& sizes,
   return options;
 }
 
+::rocksdb::DBOptions index_options_of_look(const LogSizes& sizes) {
+  ::rocksdb::DBOptions options = index_options(sizes);
+  options.create_if_missing = options.create_missing_column_families = false;
+  options.max_open_files = -1;  // All at once, before that process deletes one.
+  options.info_log = std::make_shared<NoLog>();
+  return options;
+}
+
 std::vector<ColumnFamilyDescriptor> index_families(const LogSizes& sizes) {
   const auto cache = ::rocksdb::NewLRUCache(index_cache_bytes(sizes));
   std::vector<ColumnFamilyDescriptor> families;
@@ -103,6 +120,17 @@ std::vector<ColumnFamilyDescriptor> index_families(const LogSizes& sizes) {
   ::rocksdb::WriteOptions options;
   options.disableWAL = true;
   return options;
+}
+
+void abandon(::rocksdb::DB* db, std::vector<::rocksdb::ColumnFamilyHandle*> handles) {
+  struct Open {
+    ::rocksdb::DB* db;
+    std::vector<::rocksdb::ColumnFamilyHandle*> handles;
+  };
+  static std::mutex mutex;
+  static auto* const all = new std::vector<Open>;
+  const std::lock_guard lock(mutex);
+  all->push_back({db, std::move(handles)});
 }
 
 }  // namespace idem::segments

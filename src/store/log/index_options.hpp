@@ -12,10 +12,13 @@
 namespace idem::segments {
 
 ::rocksdb::DBOptions index_options(const LogSizes& sizes);
+::rocksdb::DBOptions index_options_of_look(const LogSizes& sizes);
 /// In the order of Family.
 std::vector<::rocksdb::ColumnFamilyDescriptor> index_families(const LogSizes& sizes);
 /// The log of commits is the log.
 ::rocksdb::WriteOptions without_log();
+/// Of a store that must not be closed, until the process ends.
+void abandon(::rocksdb::DB* db, std::vector<::rocksdb::ColumnFamilyHandle*> handles);
 
 /// Of the cache; the filters of the table of ids have the rest.
 inline std::size_t index_cache_bytes(const LogSizes& sizes) noexcept {

@@ -125,7 +125,6 @@ void NumberedFiles::make(std::uint32_t number) {
 
 void NumberedFiles::rename(std::uint32_t from, std::uint32_t to) {
   if (::rename(path_of(from).c_str(), path_of(to).c_str()) != 0) fail_closed("renaming a file");
-  sync_folder(folder_);
   auto moved = files_.extract(from);
   moved.key() = to;
   files_.insert(std::move(moved));
@@ -133,7 +132,6 @@ void NumberedFiles::rename(std::uint32_t from, std::uint32_t to) {
 
 void NumberedFiles::adopt(const std::string& path, std::uint32_t number) {
   if (::rename(path.c_str(), path_of(number).c_str()) != 0) fail_closed("renaming a file");
-  sync_folder(folder_);
   files_[number] = -1;
 }
 

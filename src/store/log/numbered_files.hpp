@@ -43,7 +43,7 @@ class NumberedFiles {
   std::optional<std::string> whole(std::uint32_t number) const;
   /// Makes the file; its name is durable when this returns.
   void make(std::uint32_t number);
-  /// Gives a file another number, likewise.
+  /// Gives a file another number; its name is durable once the folder is synced.
   void rename(std::uint32_t from, std::uint32_t to);
   /// Gives a file that is none of these a number, likewise.
   void adopt(const std::string& path, std::uint32_t number);

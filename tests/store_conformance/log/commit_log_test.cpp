@@ -90,6 +90,52 @@ TEST_F(CommitLogFiles, T16_a_file_that_no_start_needs_is_used_again) {
   EXPECT_LE(files, 4U);
 }
 
+// A file that is laid out for what comes next has old frames and maybe a name that the disk does
+// not know yet: whichever of its names a start finds, it reads the same, and goes on.
+TEST_F(CommitLogFiles, T16_the_next_file_is_laid_out_beforehand) {
+  std::string all;
+  int i = 0;
+  const auto more = [&](CommitLog& log, int count) {
+    for (const int end = i + count; i < end;) {
+      append(log, fmt::format("version-{}", ++i));
+      if (i > 5) all += fmt::format("{}:version-{}+i ", i, i);
+    }
+  };
+  auto log = open();
+  (void)replay(*log);
+  more(*log, 9);
+  EXPECT_EQ(log->quarters(), 3U);
+  log->allow_reuse(5);
+  log->prepare_next();
+  log->prepare_next();
+  background_.wait();
+  EXPECT_FALSE(fs::exists(file(1)));
+  EXPECT_EQ(replay(), all);
+  more(*log, 2);
+  EXPECT_EQ(replay(), all) << "with a frame in it";
+  EXPECT_EQ(fs::file_size(file(3)), fs::file_size(file(2)));
+  log->allow_reuse(5);
+  log->prepare_next();  // Nothing can be used again: it has one made.
+  background_.wait();
+  EXPECT_FALSE(fs::exists(file(4)));
+  EXPECT_TRUE(fs::exists(folder_.file("log/spare")));
+  log->prepare_next();
+  background_.wait();
+  EXPECT_TRUE(fs::exists(file(4)));
+  log = open();
+  EXPECT_EQ(replay(*log), all);
+  more(*log, 7);
+  EXPECT_EQ(replay(), all) << "behind a start";
+}
+
+TEST_F(CommitLogFiles, T16_a_file_that_is_laid_out_does_not_hide_one_that_is_missing) {
+  write({std::string(file_bytes, 'a'), std::string(file_bytes, 'b'), "c"});
+  fs::rename(file(1), file(4));
+  EXPECT_TRUE(replay().starts_with("2:")) << replay();
+  fs::rename(file(3), folder_.file("elsewhere"));
+  EXPECT_TRUE(replay().starts_with("refused: ")) << replay();
+}
+
 // However far the last write came, the frame before is the end, and the log goes on behind it.
 TEST_F(CommitLogFiles, T16_a_frame_that_a_crash_cut_is_the_end) {
   write({"one", "two"});
