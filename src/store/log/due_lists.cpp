@@ -4,11 +4,15 @@
 #include "store/log/keys.hpp"
 
 #include <algorithm>
+#include <iterator>
 
 namespace idem::segments {
 namespace {
 
 constexpr std::size_t entry_bytes = sizeof(RecordId::bytes) + sizeof(std::uint64_t);
+
+/// A slice is in one list, or at the end of one and in the beginning of some others.
+constexpr std::size_t lists_remembered = 64;
 
 DueLists::Entry entry_at(std::string_view list, std::size_t at) {
   DueLists::Entry entry;
@@ -44,14 +48,14 @@ void DueLists::flush(const IsPresent& is_present) {
     }
     append_checksum(RecordId{}, bytes_, key);
     db_.append(Family::due, key, bytes_);
-    if (key < first_) begin_with(key);
+    if (key < first_) first_ = key;
   }
   added_.clear();
 }
 
-void DueLists::begin_with(std::string_view key) {
-  first_ = key;
-  gone_ = 0;
+void DueLists::note_gone(std::string_view key, std::size_t bytes) {
+  gone_.insert_or_assign(std::string(key), bytes);
+  if (gone_.size() > lists_remembered) gone_.erase(std::prev(gone_.end()));
 }
 
 std::vector<RecordId> DueLists::due(StoreTime now, std::size_t limit, const IsPresent& is_present) {
@@ -61,24 +65,31 @@ std::vector<RecordId> DueLists::due(StoreTime now, std::size_t limit, const IsPr
   bool is_first = true;
   for (at->Seek(slice(first_)); at->Valid() && ids.size() < limit; at->Next()) {
     const std::string_view key = view(at->key());
-    if (is_first && key != first_) begin_with(key);
+    if (is_first) first_ = key;
     if (key >= end) break;
     const auto list = without_checksum(RecordId{}, view(at->value()), key);
     if (!list) db_.fail_closed(::rocksdb::Status::Corruption("checksum of a list"), "due lists");
+    const auto known = gone_.find(key);
+    std::size_t gone = known == gone_.end() ? 0 : known->second;
     bool is_empty = true;
-    for (std::size_t i = is_first ? gone_ : 0;
-         i + entry_bytes <= list->size() && ids.size() < limit; i += entry_bytes) {
+    for (std::size_t i = gone; i + entry_bytes <= list->size() && ids.size() < limit;
+         i += entry_bytes) {
       const Entry entry = entry_at(*list, i);
       if (is_present(entry)) {
         is_empty = false;
         ids.push_back(entry.id);
-      } else if (is_first && is_empty) {
-        gone_ = i + entry_bytes;
+      } else if (is_empty) {
+        gone = i + entry_bytes;
       }
     }
     // The next list is the first one from the next transaction on.
     is_first = is_first && is_empty;
-    if (is_empty) db_.remove(Family::due, key);
+    if (!is_empty) {
+      if (gone > 0) note_gone(key, gone);
+      continue;
+    }
+    db_.remove(Family::due, key);
+    if (known != gone_.end()) gone_.erase(known);
   }
   db_.check(*at, "due lists");
   return ids;

@@ -5,6 +5,8 @@
 
 #include <functional>
 #include <map>
+#include <string>
+#include <string_view>
 #include <vector>
 
 namespace idem::segments {
@@ -40,12 +42,14 @@ class DueLists {
   std::vector<RecordId> due(StoreTime now, std::size_t limit, const IsPresent& is_present);
 
  private:
-  void begin_with(std::string_view key);
+  void note_gone(std::string_view key, std::size_t bytes);
 
   Database& db_;
   std::map<StoreTime, std::vector<Entry>> added_;
-  std::string first_;     ///< No list has a smaller key.
-  std::size_t gone_ = 0;  ///< So many bytes of its entries count as gone.
+  std::string first_;  ///< No list has a smaller key.
+  /// Of lists that a slice was in: so many bytes from their beginning are entries that count as
+  /// gone, and need no look any more. A list may come in front of one of them.
+  std::map<std::string, std::size_t, std::less<>> gone_;
   std::string bytes_;
 };
 

@@ -1,3 +1,4 @@
+#include "store/log/due_lists.hpp"
 #include "store/log/log_store.hpp"
 #include "store_conformance/harness.hpp"
 
@@ -181,6 +182,48 @@ TEST_F(LogDueLists, T01_damage_to_some_of_them_is_said_of_each_and_stops_no_othe
   const auto damaged = std::ranges::count_if(steps, &LifecycleStep::damaged);
   EXPECT_GE(damaged, 2) << size;
   EXPECT_LE(damaged, records / 2) << size;
+}
+
+// A copy of an overdue version gets a list in front of the others. What was found out about those
+// would cost a read an entry to find out again, in one transaction.
+TEST_F(LogDueLists, a_list_that_comes_in_front_makes_no_slice_look_again_at_what_is_gone) {
+  segments::RunningSection running;
+  auto db = segments::Database::open({.path = folder_.file("lists"), .sizes = short_log}, running);
+  ASSERT_TRUE(db) << db.error().detail;
+  segments::DueLists lists(**db);
+  std::set<RecordId> present;
+  std::size_t looks = 0;
+  const auto is_present = [&](const segments::DueLists::Entry& entry) {
+    ++looks;
+    return present.contains(entry.id);
+  };
+  const auto add = [&](int due, int first, int count) {
+    for (int number = first; number < first + count; ++number) {
+      RecordId id;
+      id.bytes[0] = static_cast<std::uint8_t>(number);
+      id.bytes[1] = static_cast<std::uint8_t>(number >> 8U);
+      present.insert(id);
+      lists.add(StoreTime(Millis(due)), {id, number});
+    }
+    lists.flush(is_present);
+    (*db)->commit();
+  };
+  constexpr std::size_t slice = 10;
+  const auto reap = [&] {
+    looks = 0;
+    const auto ids = lists.due(StoreTime(Millis(100)), slice, is_present);
+    for (const RecordId& id : ids) present.erase(id);
+    (*db)->commit();
+    EXPECT_LE(looks, 3 * slice) << present.size() << " are left";
+    return ids.size();
+  };
+  add(10, 0, 500);
+  for (int i = 0; i < 30; ++i) ASSERT_EQ(reap(), slice);
+  add(5, 600, 15);
+  for (int i = 0; i < 21; ++i) ASSERT_EQ(reap(), slice);
+  EXPECT_EQ(reap(), 5U);
+  EXPECT_EQ(reap(), 0U);
+  EXPECT_TRUE(present.empty());
 }
 
 }  // namespace
