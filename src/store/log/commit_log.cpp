@@ -210,10 +210,9 @@ void CommitLog::begin_file() {
   end_ = 0;
   needs_file_ = false;
   asked_for_spare_ = false;
-  if (files_.has(next) || lay_out(next)) {
-    if (durable_name_.load(std::memory_order_acquire) != next) sync_folder(files_.folder());
-  } else {
+  if (!files_.has(next) && !lay_out(next)) {
     files_.make(next);
+    durable_name_ = next;
   }
   struct stat facts{};
   if (::fstat(files_.file(next), &facts) != 0) files_.fail_closed("looking at a file");
@@ -239,8 +238,8 @@ void CommitLog::prepare_next() {
     if (!std::exchange(asked_for_spare_, true)) spare_.prepare();
     return;
   }
-  background_.post([this, next] {
-    sync_folder(files_.folder());
+  background_.post([this, next, folder = open_folder(files_.folder())] {
+    sync_folder(folder, files_.folder());
     durable_name_.store(next, std::memory_order_release);
   });
 }
@@ -280,6 +279,8 @@ void CommitLog::append(std::string_view versions, std::string_view rest) {
   // A larger one could not be read again.
   if (versions.size() + rest.size() >= frame_bytes_max) files_.fail_closed("too large a commit");
   if (needs_file_) begin_file();
+  // Also of one that a start found without a frame: the kill may have come before the sync.
+  if (end_ == 0 && durable_name_ != current_) sync_folder(files_.folder());
   Head head{static_cast<std::uint32_t>(versions.size()), static_cast<std::uint32_t>(rest.size()),
             ++number_, 0};
   head.checksum = checksum_of_frame(head, versions, rest, salt_);

@@ -1,16 +1,37 @@
 #pragma once
 
+#include <unistd.h>
+
 #include <array>
 #include <cstdint>
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 
 /// What the parts of the store do with files.
 namespace idem::segments {
 
 /// A secret of the store's: bytes of another one, or of a client, do not fit.
 using StoreTag = std::array<std::uint8_t, 16>;
+
+/// A descriptor, closed at the end; -1: none.
+class OwnFile {
+ public:
+  explicit OwnFile(int file) noexcept : file_(file) {}
+  OwnFile(OwnFile&& other) noexcept : file_(std::exchange(other.file_, -1)) {}
+  OwnFile& operator=(OwnFile&& other) noexcept {
+    std::swap(file_, other.file_);
+    return *this;
+  }
+  ~OwnFile() {
+    if (file_ >= 0) ::close(file_);
+  }
+  int get() const noexcept { return file_; }
+
+ private:
+  int file_;
+};
 
 /// All of it, or false.
 bool read_at(int file, std::uint64_t offset, std::size_t size, std::string& into);
@@ -24,6 +45,9 @@ std::optional<std::string> whole_file(const std::string& path);
                                std::string_view bytes);
 /// The names in it are durable when this returns. A failure ends the process.
 void sync_folder(const std::string& folder);
+/// In two steps, the second one also on another thread, and of the same folder if it was moved.
+OwnFile open_folder(const std::string& folder);
+void sync_folder(const OwnFile& opened, const std::string& folder);
 
 /// Says what failed, with errno, and ends the process.
 [[noreturn]] void fail_closed(const std::string& folder, std::string_view doing) noexcept;

@@ -191,7 +191,7 @@ void VersionFiles::sync_later() {
   });
 }
 
-VersionFiles::OwnFile VersionFiles::duplicate(int file) const {
+OwnFile VersionFiles::duplicate(int file) const {
   const int own = ::fcntl(file, F_DUPFD_CLOEXEC, 0);
   if (own < 0) files_.fail_closed("opening a file");
   return OwnFile(own);

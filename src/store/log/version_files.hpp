@@ -1,13 +1,11 @@
 #pragma once
 
 #include "store/log/background.hpp"
+#include "store/log/files.hpp"
 #include "store/log/numbered_files.hpp"
-
-#include <unistd.h>
 
 #include <atomic>
 #include <map>
-#include <utility>
 #include <vector>
 
 namespace idem::segments {
@@ -66,23 +64,6 @@ class VersionFiles {
  private:
   bool read_beside(std::uint64_t place, std::size_t size, std::string& into);
   void write(std::uint32_t file, std::uint64_t offset, std::string_view bytes);
-  /// A descriptor of its own.
-  class OwnFile {
-   public:
-    explicit OwnFile(int file) noexcept : file_(file) {}
-    OwnFile(OwnFile&& other) noexcept : file_(std::exchange(other.file_, -1)) {}
-    OwnFile& operator=(OwnFile&& other) noexcept {
-      std::swap(file_, other.file_);
-      return *this;
-    }
-    ~OwnFile() {
-      if (file_ >= 0) ::close(file_);
-    }
-    int get() const noexcept { return file_; }
-
-   private:
-    int file_;
-  };
   OwnFile duplicate(int file) const;
   void write_gathered();
   void start_writing();
