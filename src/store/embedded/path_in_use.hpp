@@ -13,6 +13,8 @@ class PathInUse {
   PathInUse() = default;
   /// What is not there now is not missed later.
   explicit PathInUse(std::string path);
+  /// `file`, open, is what is to be there, also if it is gone by now.
+  PathInUse(std::string path, int file);
 
   /// Empty: it is still there. Otherwise a sentence. Costs a statx().
   std::string what_is_wrong() const;
@@ -25,6 +27,7 @@ class PathInUse {
     bool operator==(const Which&) const = default;
   };
   static std::optional<Which> at(const std::string& path);
+  static std::optional<Which> find(int folder, const char* path, int how);
 
   std::string path_;
   Which which_;

@@ -199,7 +199,8 @@ std::expected<void, std::string> CommitLog::read_format(bool may_make) {
 
 // A file that a crash left without a frame is used as it is. One that grows ends early.
 bool CommitLog::begins_file() {
-  needs_file_ = current_ == 0 || end_ >= file_bytes_ || (end_ > 0 && grows() && spare_.is_ready());
+  const bool has_whole = spare_.is_ready() || durable_name_ == current_ + 1;
+  needs_file_ = current_ == 0 || end_ >= file_bytes_ || (end_ > 0 && grows() && has_whole);
   return needs_file_ || end_ == 0;
 }
 
@@ -217,11 +218,19 @@ void CommitLog::begin_file() {
   struct stat facts{};
   if (::fstat(files_.file(next), &facts) != 0) files_.fail_closed("looking at a file");
   room_ = static_cast<std::uint64_t>(facts.st_size);
-  in_use_ = embedded::PathInUse(files_.path_of(next));
+  // The name of one that was laid out may be gone since.
+  in_use_ = embedded::PathInUse(files_.path_of(next), files_.file(next));
+  make_name_durable();
   // After a burst there are more than the next ones will need.
   while (last_in_.size() > 2 && std::next(last_in_.begin())->second <= reusable_to_) {
     remove_oldest();
   }
+}
+
+void CommitLog::make_name_durable() {
+  if (durable_name_.load(std::memory_order_acquire) == current_) return;
+  sync_folder(files_.folder());
+  durable_name_ = current_;
 }
 
 /// One after the other: with a gap between the files a start could not tell whether one is lost.
@@ -238,6 +247,7 @@ void CommitLog::prepare_next() {
     if (!std::exchange(asked_for_spare_, true)) spare_.prepare();
     return;
   }
+  (void)files_.file(next);  // From now on this one, whatever comes to its path.
   background_.post([this, next, folder = open_folder(files_.folder())] {
     sync_folder(folder, files_.folder());
     durable_name_.store(next, std::memory_order_release);
@@ -278,9 +288,11 @@ void CommitLog::make_room(std::uint64_t bytes) {
 void CommitLog::append(std::string_view versions, std::string_view rest) {
   // A larger one could not be read again.
   if (versions.size() + rest.size() >= frame_bytes_max) files_.fail_closed("too large a commit");
-  if (needs_file_) begin_file();
-  // Also of one that a start found without a frame: the kill may have come before the sync.
-  if (end_ == 0 && durable_name_ != current_) sync_folder(files_.folder());
+  if (needs_file_) {
+    begin_file();
+  } else if (end_ == 0) {
+    make_name_durable();  // A start found it: its process may have been killed before it did so.
+  }
   Head head{static_cast<std::uint32_t>(versions.size()), static_cast<std::uint32_t>(rest.size()),
             ++number_, 0};
   head.checksum = checksum_of_frame(head, versions, rest, salt_);

@@ -41,8 +41,14 @@ class CommitLog {
   const StoreTag& tag() const noexcept { return salt_; }
   /// How many quarters of the present file are full; more than 4 behind a large commit.
   std::uint64_t quarters() const noexcept { return 4 * end_ / file_bytes_; }
-  /// Gives a file that no start needs the number behind the present one's, or has one made, so that
-  /// the log goes on there without a wait. There is a frame in the present one.
+  bool is_in_a_file() const noexcept { return end_ > 0; }
+  /// It is time for prepare_next(), also if that found nothing before.
+  bool wants_next() const {
+    return is_in_a_file() && !files_.has(current_ + 1) &&
+           (quarters() >= 3 || (grows() && spare_.is_ready()));
+  }
+  /// Gives a file that no start needs the number behind the present one's, so that the log goes on
+  /// there without a wait. If there is none it has one made. There is a frame in the present one.
   void prepare_next();
   /// Durable when it returns.
   void append(std::string_view versions, std::string_view rest);
@@ -61,6 +67,7 @@ class CommitLog {
   std::expected<void, std::string> read_format(bool may_make);
   void begin_file();
   bool lay_out(std::uint32_t number);
+  void make_name_durable();
   void remove_oldest();
   void make_room(std::uint64_t bytes);
   char* frame_buffer(std::size_t bytes);

@@ -240,6 +240,7 @@ std::expected<void, std::string> Database::catch_up() {
   if (is_alone_ && records_.goes_beyond_its_end()) damage = "its log ends before its versions";
   if (log_.last_number() < std::max(*last, saved_ids)) damage = "its log ends before its index";
   if (!damage.empty()) return std::unexpected(damage);
+  if (log_.is_in_a_file()) saved_parts_ = 0;
   return {};
 }
 
@@ -276,12 +277,8 @@ void Database::save_part() {
     case 1:
       ids_.save_later();
       break;
-    case 2:
-      flush_index();
-      break;
     default:
-      note_what_is_saved();
-      log_.prepare_next();
+      flush_index();
       break;
   }
 }
@@ -409,6 +406,10 @@ void Database::commit() {
   if (!status.ok()) fail_closed(status, "commit");
   ids_.apply(id_changes_, log_.last_number());
   while (saved_parts_ < std::min(save_parts, 1 + log_.quarters())) save_part();
+  if (log_.wants_next()) {
+    note_what_is_saved();
+    log_.prepare_next();
+  }
   batch_.Clear();
   versions_.clear();
   id_changes_.clear();

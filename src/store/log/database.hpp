@@ -123,7 +123,7 @@ class Database {
                                 std::string_view doing) const noexcept;
 
  private:
-  static constexpr std::uint64_t save_parts = 4;  ///< See save_part().
+  static constexpr std::uint64_t save_parts = 3;  ///< See save_part().
 
   Database(const DatabaseSettings& how, RunningSection& running);
   ::rocksdb::ColumnFamilyHandle* handle(Family family) const noexcept {

@@ -128,6 +128,31 @@ TEST_F(CommitLogFiles, T16_the_next_file_is_laid_out_beforehand) {
   EXPECT_EQ(replay(), all) << "behind a start";
 }
 
+// What is written to it then, no start would find.
+TEST_F(CommitLogFiles, T01_a_file_that_is_laid_out_and_gone_is_missed_with_its_first_frame) {
+  for (const bool is_replaced : {false, true}) {
+    fs::remove_all(folder_.file("log"));
+    const auto log = open();
+    (void)replay(*log);
+    while (!fs::exists(file(2))) append(*log, "early");
+    EXPECT_FALSE(log->wants_next());
+    while (log->quarters() < 3) append(*log, "early");
+    EXPECT_TRUE(log->wants_next());
+    log->allow_reuse(log->last_number() - 1);
+    log->prepare_next();
+    background_.wait();
+    ASSERT_TRUE(fs::exists(file(3)));
+    EXPECT_FALSE(log->wants_next());
+    fs::rename(file(3), folder_.file("elsewhere"));
+    if (is_replaced) put(file(3), std::string(file_bytes, '\0'));
+    while (log->quarters() < 4) append(*log, "old");
+    EXPECT_EQ(log->what_is_lost(), "");
+    append(*log, "new");
+    EXPECT_NE(log->what_is_lost(), "") << is_replaced;
+    background_.wait();
+  }
+}
+
 TEST_F(CommitLogFiles, T16_a_file_that_is_laid_out_does_not_hide_one_that_is_missing) {
   write({std::string(file_bytes, 'a'), std::string(file_bytes, 'b'), "c"});
   fs::rename(file(1), file(4));
