@@ -111,6 +111,10 @@ TEST_F(CommitLogFiles, T16_the_next_file_is_laid_out_beforehand) {
   background_.wait();
   EXPECT_FALSE(fs::exists(file(1)));
   EXPECT_EQ(replay(), all);
+  fs::rename(file(3), file(1));  // As a disk that lost the new name.
+  EXPECT_EQ(replay(),
+            "1:version-1+i 2:version-2+i 3:version-3+i 4:version-4+i 5:version-5+i " + all);
+  fs::rename(file(1), file(3));
   more(*log, 2);
   EXPECT_EQ(replay(), all) << "with a frame in it";
   EXPECT_EQ(fs::file_size(file(3)), fs::file_size(file(2)));

@@ -179,38 +179,46 @@ TEST_F(LogCutOff, T01_a_list_of_files_that_lost_more_is_refused_and_stays_as_it_
   const auto start = [&] {
     return open_log(path(), test_settings(), {.host = clock.host(), .sizes = small});
   };
-  store_ = std::move(*start());
-  int number = 0;
-  do {
-    complete(++number);
-  } while (fs::exists(path("/commits/00000001.commits")) && number < 2'000);
-  store_.reset();
   const std::string sound = folder_.file("sound");
-  fs::rename(path(), sound);
-  const std::string list = content_of(sound + "/index/CURRENT");
-  const std::string manifest = "/index/" + list.substr(0, list.size() - 1);
-  const std::size_t size = content_of(sound + manifest).size();
   int refused = 0;
-  for (std::size_t at = 20; at + 4 < size; at += size / 40) {
+  int opened = 0;
+  // The log has what the end of a list lacks, unless RocksDB merged files last: the shorter list
+  // names those, and they are deleted. So some stores are tried.
+  for (int attempt = 0; attempt < 20 && opened == 0; ++attempt) {
     fs::remove_all(path());
-    fs::copy(sound, path(), fs::copy_options::recursive);
-    std::string bytes = content_of(path() + manifest);
-    bytes[at] = static_cast<char>(bytes[at] ^ 1);
-    put_content(path() + manifest, bytes);
-    auto store = start();
-    // At the end of the list, unless RocksDB has merged files last and deleted those before.
-    if (store) {
-      for (int i = 1; i <= number; ++i) ASSERT_EQ(outcome_of(**store, i), "replay") << i;
-      continue;
-    }
-    ++refused;
-    EXPECT_EQ(content_of(path() + manifest), bytes) << "byte " << at;
-    for (const auto& entry : fs::directory_iterator(sound + "/index")) {
-      if (entry.path().extension() != ".sst") continue;
-      EXPECT_TRUE(fs::exists(path("/index") / entry.path().filename())) << "byte " << at;
+    fs::remove_all(sound);
+    store_ = std::move(*start());
+    int number = 0;
+    do {
+      complete(++number);
+    } while (fs::exists(path("/commits/00000001.commits")) && number < 2'000);
+    store_.reset();
+    fs::rename(path(), sound);
+    const std::string list = content_of(sound + "/index/CURRENT");
+    const std::string manifest = "/index/" + list.substr(0, list.size() - 1);
+    const std::size_t size = content_of(sound + manifest).size();
+    for (std::size_t at = 20; at + 4 < size; at += size / 40) {
+      fs::remove_all(path());
+      fs::copy(sound, path(), fs::copy_options::recursive);
+      std::string bytes = content_of(path() + manifest);
+      bytes[at] = static_cast<char>(bytes[at] ^ 1);
+      put_content(path() + manifest, bytes);
+      auto store = start();
+      if (store) {
+        ++opened;
+        for (int i = 1; i <= number; ++i) ASSERT_EQ(outcome_of(**store, i), "replay") << i;
+        continue;
+      }
+      ++refused;
+      EXPECT_EQ(content_of(path() + manifest), bytes) << "byte " << at;
+      for (const auto& entry : fs::directory_iterator(sound + "/index")) {
+        if (entry.path().extension() != ".sst") continue;
+        EXPECT_TRUE(fs::exists(path("/index") / entry.path().filename())) << "byte " << at;
+      }
     }
   }
   EXPECT_GT(refused, 0);
+  EXPECT_GT(opened, 0);
 }
 
 TEST_F(LogCutOff, T16_a_mending_that_was_cut_off_is_undone_first) {
