@@ -88,6 +88,9 @@ struct EncryptionSettings {
 inline constexpr std::size_t store_cache_bytes_min = 1UL << 20U;
 inline constexpr std::size_t store_cache_bytes_max = 1UL << 40U;
 
+/// Bound of OpenOptions::shards.
+inline constexpr std::uint32_t store_shards_max = 64;
+
 /// How a store is opened.
 struct OpenOptions {
   /// Upgrade an older schema, which is refused otherwise.
@@ -109,6 +112,11 @@ struct OpenOptions {
   /// other stores have no use for it. 11 bits of it for each record keep a look for a key at
   /// one read.
   std::size_t cache_bytes = 256UL << 20U;
+  /// Among how many writers `embedded:` spreads the records, each with a log and a thread of its
+  /// own; other stores have no use for it. If it differs from the store's number, the store moves
+  /// records before it is open, some 100,000 a second. 0: the store's own number; a new one gets
+  /// one writer.
+  std::uint32_t shards = 0;
 };
 
 /// Opens a store by URL: `memory:`, which keeps nothing; `embedded:PATH`, which makes a missing

@@ -37,6 +37,7 @@ struct GatewayOptions {
   std::string store;
   std::string store_id;  ///< The id that the store must have; empty: any.
   std::uint64_t store_cache_bytes = OpenOptions().cache_bytes;
+  std::uint32_t store_shards = 0;        ///< 0: as the store has it.
   std::string spill_dir;                 ///< Never empty.
   std::vector<std::string> admin_hosts;  ///< Host names of the admin listener.
   admin::Links links{};

@@ -14,6 +14,7 @@ void CallQueue::push(StoreCall call, StoreCompletion done) {
   bool wake = false;
   {
     const std::lock_guard lock(mutex_);
+    pushed_.fetch_add(1, std::memory_order_release);
     const bool is_deferred = traits_of(call).is_deferred;
     if (!is_deferred) asked_.fetch_add(1, std::memory_order_relaxed);
     if (waiting_ >= limits::store_queue_max && traits_of(call).is_new_work) {
@@ -35,6 +36,7 @@ void CallQueue::push(StoreTask& task, StoreCompletion done) {
   bool wake = false;
   {
     const std::lock_guard lock(mutex_);
+    pushed_.fetch_add(1, std::memory_order_release);
     asked_.fetch_add(1, std::memory_order_relaxed);
     incoming_.push_back({Find{}, std::move(done), &task});
     ++waiting_;

@@ -14,11 +14,16 @@
 
 namespace idem {
 
+struct StepContext;
+
 /// Work other than a call that a store's thread does in its turn. The caller that pushed it waits
 /// for it, and so keeps it alive.
 class StoreTask {
  public:
   virtual ~StoreTask() = default;
+
+  /// Makes its steps, if it makes them itself. False: the store's medium runs it.
+  virtual bool make_steps(const StepContext& /*context*/) { return false; }
 
   virtual bool reserves() const noexcept { return false; }
   virtual bool settles() const noexcept { return false; }
@@ -67,6 +72,8 @@ class CallQueue {
 
   /// How many calls and tasks came for which a caller waits. From any thread.
   std::uint64_t asked() const noexcept { return asked_.load(std::memory_order_relaxed); }
+  /// How many came at all, also those that are turned away. From any thread.
+  std::uint64_t pushed() const noexcept { return pushed_.load(std::memory_order_acquire); }
 
  private:
   std::mutex mutex_;
@@ -80,8 +87,9 @@ class CallQueue {
   std::vector<QueuedCall> deferred_;  ///< The taker wakes up for these at deferred_until_.
   MonotonicTime deferred_until_{};
   std::vector<StoreCompletion> turned_away_;
-  std::atomic<std::uint64_t> asked_{0};  ///< Written under the lock.
-  std::size_t waiting_ = 0;              ///< incoming_, deferred_ and the rest of taken_.
+  std::atomic<std::uint64_t> asked_{0};  ///< Written under the lock, as the next one.
+  std::atomic<std::uint64_t> pushed_{0};
+  std::size_t waiting_ = 0;  ///< incoming_, deferred_ and the rest of taken_.
   bool asleep_ = false;
   bool closed_ = false;
 

@@ -57,6 +57,12 @@ std::unique_ptr<Store> open_by_url(const std::string& url, const TestClock& cloc
     return expect_open(open_log(url.substr(std::string("embedded:").size()), settings,
                                 {.host = clock.host(), .sizes = small}));
   }
+  if (url.starts_with("sharded:")) {
+    const LogSizes small{
+        .segment_bytes = 64UL << 10U, .cache_bytes = 3UL << 20U, .buffer_bytes = 128UL << 10U};
+    return expect_open(open_log(url.substr(std::string("sharded:").size()), settings,
+                                {.host = clock.host(), .sizes = small, .shards = shards_of_sharded}));
+  }
   auto store = url == "memory:" ? open_memory(settings, clock.host().wall)
                                 : open_sqlite(url.substr(std::string("sqlite:").size()), settings,
                                               {.host = clock.host()});

@@ -58,6 +58,9 @@ class TempFolder {
 /// Two secrets, newest first, and no answer in clear but those that stores make.
 EncryptionSettings test_encryption();
 
+/// Of the stores "sharded:".
+inline constexpr std::uint32_t shards_of_sharded = 3;
+
 /// The identity settings that all tests start stores with.
 IdentitySettings test_settings();
 
@@ -69,7 +72,7 @@ std::unique_ptr<Store> open_by_url(const std::string& url, const TestClock& cloc
 /// clock is the test's.
 class StorePlace {
  public:
-  /// `kind`: "memory:", "sqlite:", "postgres:", "postgres_pooled:" (behind PgBouncer), "mysql:",
+  /// `kind`: "memory:", "sqlite:", "embedded:", "sharded:" (that with three shards), "postgres:", "postgres_pooled:" (behind PgBouncer), "mysql:",
   /// "redis:", "redis_cluster:", "dynamodb:", "hybrid:" of PostgreSQL and Redis, or "hybrid_mysql:"
   /// of MySQL and Redis. With "sealed_" before it the store encrypts what it keeps, with "scoped_"
   /// each scope under a key of its own.
@@ -145,7 +148,7 @@ inline auto stores_and(const std::vector<std::string>& further) {
 }
 /// All of them, with the ways in which they are opened.
 inline auto every_store() {
-  return stores_and({"postgres_pooled:", "redis_cluster:", "hybrid:", "hybrid_mysql:",
+  return stores_and({"sharded:", "postgres_pooled:", "redis_cluster:", "hybrid:", "hybrid_mysql:",
                      "sealed_sqlite:", "sealed_hybrid:", "scoped_sqlite:"});
 }
 /// Those of them that offer transactions.
@@ -154,7 +157,8 @@ inline auto stores_with_transactions() {
                          "sealed_postgres:", "sealed_mysql:", "scoped_sqlite:");
 }
 inline bool serves_several_processes(const std::string& kind) {
-  return kind != "memory:" && !kind.ends_with("sqlite:") && !kind.ends_with("embedded:");
+  return kind != "memory:" && !kind.ends_with("sqlite:") && !kind.ends_with("embedded:") &&
+         !kind.ends_with("sharded:");
 }
 inline std::string name_of_store(const testing::TestParamInfo<std::string>& named) {
   return named.param.substr(0, named.param.find(':'));

@@ -294,6 +294,7 @@ void parse_process(const GatewayFlags& flags, GatewayOptions& options, Complaint
   options.spill_dir = spill_dir_of(flags);
   options.migrate = is_true(flags.migrate);
   parse_number(flags.threads, options.threads);
+  parse_number(flags.store_shards, options.store_shards);
   if (parse_given_size(flags.store_cache, store_cache_bytes_max, options.store_cache_bytes,
                        complaints) &&
       options.store_cache_bytes < store_cache_bytes_min) {

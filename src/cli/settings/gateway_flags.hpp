@@ -77,6 +77,7 @@ struct GatewayFlags {
   Given upstream_verify{"true"};
   Given store{"sqlite:./idem.db"};
   Given store_cache{"256MiB"};
+  Given store_shards{"0"};
   Given store_id{};
   Given migrate{"false"};
   CallerFlags caller{};

@@ -101,8 +101,10 @@ std::expected<std::unique_ptr<Store>, StartFailure> open_configured_store(
                                      .make = make,
                                      .contradicted = [contradicted] { *contradicted = true; }},
                            .opened = [&](const OpenedStore& found) { opened = found; },
+                           .log = log,
                            .encryption = options.encryption,
-                           .cache_bytes = options.store_cache_bytes});
+                           .cache_bytes = options.store_cache_bytes,
+                           .shards = options.store_shards});
   if (!store) {
     return std::unexpected(StartFailure{std::move(store.error()), *contradicted ? usage : failed});
   }

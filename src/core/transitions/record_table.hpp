@@ -7,6 +7,7 @@
 #include "core/transitions/transitions.hpp"
 
 #include <functional>
+#include <mutex>
 #include <vector>
 
 namespace idem {
@@ -72,6 +73,8 @@ class RecordTable {
   /// The scope's usage, including the changes of this transaction.
   virtual Usage usage_of(const std::string& scope) = 0;
   virtual void add_usage(const std::string& scope, const UsageChange& change) = 0;
+  /// While it is held, no other table of the same store admits a key of the scope.
+  virtual std::unique_lock<std::mutex> lock_usage(const std::string& /*scope*/) { return {}; }
 
   virtual void append_evidence(const RecordId& id, const EvidenceEntry& entry) = 0;
   /// Oldest first. Error: a line is damaged, so that nothing may be decided by the log.

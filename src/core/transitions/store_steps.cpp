@@ -123,6 +123,7 @@ class StepMaker {
     if (!row) return std::unexpected(std::move(row.error()));
     const bool is_new = !is_live(row, context_.now);
     Subject subject = subject_of(std::move(*row));
+    const auto admission = lock_usage(verb);
     if (is_new && verb.quota) {
       if (auto refusal = refuse(verb, subject)) return ReserveOutcome(std::move(*refusal));
     }
@@ -141,6 +142,7 @@ class StepMaker {
     if (!row) return std::unexpected(std::move(row.error()));
     const bool is_new = !is_live(row, context_.now);
     Subject subject = subject_of(std::move(*row));
+    const auto admission = lock_usage(verb.as);
     if (is_new && verb.as.quota) {
       if (auto refusal = refuse(verb.as, subject)) return ReserveOutcome(std::move(*refusal));
     }
@@ -208,7 +210,7 @@ class StepMaker {
     if (!log) return std::unexpected(log.error());
     const bool is_as_asked = log->size() == verb.behind && (!verb.ends || still_runs(*found, verb));
     if (!is_as_asked) return PutRecord::Reply{false, log->size()};
-    context_.fences.last = std::max(context_.fences.last, verb.fence_floor);
+    context_.fences.raise(verb.fence_floor);
     Subject subject = subject_of(std::move(*found));
     if (verb.record) {
       subject.record = std::move(verb.record);
@@ -253,19 +255,8 @@ class StepMaker {
   }
   StoreResult operator()(Count&) { return context_.tally.census(context_.now); }
   StoreResult operator()(AdoptRoutes& verb) {
-    const auto visit = [&](const std::function<bool(const std::string&)>& see) {
-      bool is_readable = true;
-      context_.table.visit([&](const Record* record) {
-        is_readable = record != nullptr;
-        if (!is_readable) return false;
-        return !transitions::is_live(*record, context_.now) || see(record->operation);
-      });
-      return is_readable;
-    };
-    const Naming before = context_.naming;
-    const AdoptRoutes::Reply reply = adopt(context_.naming, verb, {visit});
-    if (context_.naming != before) context_.table.save(context_.naming);
-    return reply;
+    const StepContext* const alone = &context_;
+    return adopt_routes(verb, {&alone, 1});
   }
 
   StoreResult operator()(AppendLine& verb) {
@@ -295,6 +286,12 @@ class StepMaker {
   }
 
  private:
+  // Until the record is written that the quota has room for.
+  std::unique_lock<std::mutex> lock_usage(const Reserve& verb) {
+    if (!verb.quota) return {};
+    return context_.table.lock_usage(verb.scope);
+  }
+
   /// Why the scope's quota has no room for a new key; none: it has. The old row, which is no longer
   /// live, does not count.
   std::optional<QuotaExceeded> refuse(const Reserve& verb, Subject& subject) {
@@ -405,6 +402,32 @@ class StepMaker {
 };
 
 }  // namespace
+
+AdoptRoutes::Reply adopt_routes(AdoptRoutes& verb, std::span<const StepContext* const> contexts) {
+  const auto visit = [&](const std::function<bool(const std::string&)>& see) {
+    bool goes_on = true;
+    bool is_readable = true;
+    for (const StepContext* const context : contexts) {
+      context->table.visit([&](const Record* record) {
+        is_readable = record != nullptr;
+        goes_on =
+            is_readable && (!transitions::is_live(*record, context->now) || see(record->operation));
+        return goes_on;
+      });
+      if (!goes_on) break;
+    }
+    return is_readable;
+  };
+  const Naming before = contexts.front()->naming;
+  Naming after = before;
+  AdoptRoutes::Reply reply = adopt(after, verb, {visit});
+  if (after == before) return reply;
+  for (const StepContext* const context : contexts) {
+    context->naming = after;
+    context->table.save(after);
+  }
+  return reply;
+}
 
 std::vector<LifecycleStep> end_cut_off_attempts(const StepContext& context) {
   std::vector<Record> running;

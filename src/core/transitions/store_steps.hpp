@@ -2,6 +2,8 @@
 
 #include "core/transitions/record_table.hpp"
 
+#include <span>
+
 namespace idem {
 
 struct StepContext {
@@ -16,6 +18,10 @@ struct StepContext {
 /// back. The caller may pass the result on once the table's writes and the fence counter are
 /// durable.
 StoreResult do_step(StoreCall& call, const StepContext& context);
+
+/// As AdoptRoutes on a store with all of these tables: each of them saves the new naming, or none
+/// does. The tables' threads do nothing else meanwhile.
+AdoptRoutes::Reply adopt_routes(AdoptRoutes& verb, std::span<const StepContext* const> contexts);
 
 /// Ends the running attempts of a process that is known to be dead, as transitions::end_cut_off()
 /// allows. Writes an entry to the evidence log for each.

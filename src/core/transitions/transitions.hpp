@@ -2,6 +2,8 @@
 
 #include <idem/store.hpp>
 
+#include <algorithm>
+#include <atomic>
 #include <span>
 
 /// The state machine of protocol.md §3–§5, pure: `now` is an argument, and there is no I/O. Every
@@ -17,8 +19,18 @@ namespace idem::transitions {
 
 /// Grants fences: store-wide, growing. The store makes `last` durable with the step.
 struct FenceCounter {
-  Fence last = 0;
-  Fence next() noexcept { return ++last; }
+  Fence last = 0;                        ///< This counter granted none above it.
+  std::atomic<Fence>* common = nullptr;  ///< The last one of all counters of the store, if several.
+
+  Fence next() noexcept { return last = common != nullptr ? common->fetch_add(1) + 1 : last + 1; }
+  /// No fence up to `floor` is granted from now on.
+  void raise(Fence floor) noexcept {
+    last = std::max(last, floor);
+    if (common == nullptr) return;
+    Fence present = common->load();
+    while (present < floor && !common->compare_exchange_weak(present, floor)) {
+    }
+  }
 };
 
 enum class Write : std::uint8_t { none, insert, update, erase };

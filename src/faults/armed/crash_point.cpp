@@ -10,7 +10,7 @@
 namespace idem {
 namespace {
 
-constexpr std::array<std::string_view, 37> point_names{"parsed",
+constexpr std::array<std::string_view, 40> point_names{"parsed",
                                                        "fingerprinted",
                                                        "reserve_before_commit",
                                                        "reserve_after_commit",
@@ -46,7 +46,10 @@ constexpr std::array<std::string_view, 37> point_names{"parsed",
                                                        "copy_compared",
                                                        "copy_moved",
                                                        "copy_finished",
-                                                       "copy_undone"};
+                                                       "copy_undone",
+                                                       "shards_moving",
+                                                       "shard_copied",
+                                                       "shards_moved"};
 
 struct Trigger {
   CrashPoint point;

@@ -12,8 +12,9 @@ Ledger::Ledger(LedgerParts parts)
       clock_(std::move(parts.clock)),
       medium_(std::move(parts.medium)),
       table_(std::move(parts.table)),
+      in_common_(std::move(parts.in_common)),
+      fences_{parts.highest_fence, in_common_ ? &in_common_->last_fence : nullptr},
       fence_high_water_(parts.noted_fence) {
-  fences_.last = parts.highest_fence;
   if (parts.found == LedgerParts::Found::closed) return;
   begin();
   if (parts.found == LedgerParts::Found::restored) {
@@ -39,6 +40,7 @@ StoreResult Ledger::step(StoreCall& call) {
 }
 
 void Ledger::run(StoreTask& task) {
+  if (task.make_steps(context())) return;
   medium_->run(task, [this](StoreCall& call) { return step(call); });
 }
 

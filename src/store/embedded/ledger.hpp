@@ -1,6 +1,7 @@
 #pragma once
 
 #include "core/transitions/store_steps.hpp"
+#include "store/embedded/in_common.hpp"
 #include "store/embedded/medium.hpp"
 
 #include <memory>
@@ -26,6 +27,8 @@ struct LedgerParts {
   Fence highest_fence = 0;             ///< No fence above it was ever granted.
   Fence noted_fence = 0;               ///< What the medium has for that; an old one is mended.
   Found found = Found::closed;
+  std::shared_ptr<InCommon>
+      in_common{};  ///< With the other shards of the store; null: it has none.
 };
 
 /// A store that one process owns: its table, its clock and its fences, and the medium on which they
@@ -61,6 +64,7 @@ class Ledger {
   std::unique_ptr<Medium> medium_;
   std::unique_ptr<RecordTable> table_;
   RecordTally tally_{*table_};
+  std::shared_ptr<InCommon> in_common_;
   transitions::FenceCounter fences_;
   Fence fence_high_water_;  ///< Noted on the medium.
   StoreTime now_{};

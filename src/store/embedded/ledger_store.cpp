@@ -93,6 +93,13 @@ bool LedgerStore::run_and_wait(StoreTask& task) {
   return true;
 }
 
+void LedgerStore::run(std::shared_ptr<StoreTask> task, StoreCompletion done) {
+  StoreTask& pushed = *task;
+  queue_.push(pushed, [task = std::move(task), done = std::move(done)](StoreResult result) mutable {
+    done(std::move(result));
+  });
+}
+
 void LedgerStore::serve() {
   ::pthread_setname_np(::pthread_self(), "idem-store");
   const NoWaiting own_thread(is_store_thread);
@@ -100,6 +107,7 @@ void LedgerStore::serve() {
     const bool has_upkeep = lost_.empty() && ledger_->has_upkeep();
     auto batch = queue_.take(listings_.empty() && !has_upkeep);
     for (auto& done : batch.turned_away) done_with(done, queue_is_full());
+    note_answered(batch.turned_away.size());
     std::span<QueuedCall> calls = batch.calls;
     if (calls.empty() && has_upkeep) run_batch(calls);
     while (!calls.empty()) {
@@ -154,6 +162,7 @@ void LedgerStore::refuse(std::span<QueuedCall> calls) {
     if (queued.task != nullptr) queued.task->refuse(lost_);
     if (queued.done) done_with(queued.done, unavailable());
   }
+  note_answered(calls.size());
 }
 
 /// The commit is on a medium that was moved away and may or may not come back.
@@ -168,8 +177,11 @@ void LedgerStore::lose(std::span<QueuedCall> calls) {
 
 void LedgerStore::answer(std::span<QueuedCall> calls) {
   const Turn turn;  // Each loop wakes up once for all of its answers.
+  std::size_t answered = 0;
   for (std::size_t i = 0; i < calls.size(); ++i) {
     QueuedCall& queued = calls[i];
+    const bool is_listed = queued.task == nullptr && std::holds_alternative<List>(queued.call);
+    if (!is_listed) ++answered;  // A listing is answered at its end.
     if (!queued.done) continue;
     if (queued.task == nullptr) {
       changes_.notify(queued.call, results_[i]);
@@ -178,6 +190,7 @@ void LedgerStore::answer(std::span<QueuedCall> calls) {
     }
     done_with(queued.done, std::move(results_[i]));
   }
+  note_answered(answered);
 }
 
 StoreResult LedgerStore::unavailable() const {
@@ -193,8 +206,8 @@ void LedgerStore::go_on_listing() {
   }
   Listing finished = std::move(listing);
   listings_.pop_front();
-  if (!lost_.empty()) return done_with(finished.done, unavailable());
-  done_with(finished.done, std::move(finished.found));
+  done_with(finished.done, lost_.empty() ? StoreResult(std::move(finished.found)) : unavailable());
+  note_answered(1);
 }
 
 }  // namespace idem::embedded

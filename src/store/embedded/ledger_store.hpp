@@ -3,6 +3,7 @@
 #include "store/change_notifier.hpp"
 #include "store/embedded/ledger.hpp"
 
+#include <atomic>
 #include <deque>
 #include <memory>
 #include <span>
@@ -28,6 +29,12 @@ class LedgerStore : public Store {
   std::size_t lifecycle_slice() const noexcept override { return limits::lifecycle_slice_embedded; }
   std::optional<std::uint64_t> asked() const noexcept override { return queue_.asked(); }
 
+  /// `done` reports the commit of the task.
+  void run(std::shared_ptr<StoreTask> task, StoreCompletion done);
+  /// How many calls and tasks came, and of how many the completion has returned. From any thread.
+  std::uint64_t came() const noexcept { return queue_.pushed(); }
+  std::uint64_t answered() const noexcept { return answered_.load(std::memory_order_acquire); }
+
  protected:
   /// Waits until the task is done and its transaction durable. False: not run, because the caller's
   /// thread would wait for itself (why_not_to_wait()).
@@ -49,6 +56,9 @@ class LedgerStore : public Store {
   void answer(std::span<QueuedCall> calls);
   void go_on_listing();
   StoreResult unavailable() const;
+  void note_answered(std::size_t count) noexcept {
+    answered_.fetch_add(count, std::memory_order_release);
+  }
 
   Identity identity_;
   CallQueue queue_;
@@ -56,6 +66,7 @@ class LedgerStore : public Store {
   std::unique_ptr<Ledger> ledger_;
   std::vector<StoreResult> results_;
   std::deque<Listing> listings_;
+  std::atomic<std::uint64_t> answered_{0};
   std::string lost_;  ///< Why no commit is durable now; empty: commits are.
   std::jthread thread_;
 };

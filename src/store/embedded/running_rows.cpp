@@ -152,6 +152,9 @@ class RunningRows final : public RecordTable {
   void add_usage(const std::string& scope, const UsageChange& change) override {
     slots_->add_usage(scope, change);
   }
+  std::unique_lock<std::mutex> lock_usage(const std::string& scope) override {
+    return slots_->lock_usage(scope);
+  }
 
   void append_evidence(const RecordId& id, const EvidenceEntry& entry) override {
     slots_->append_evidence(id, entry);

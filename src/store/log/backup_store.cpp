@@ -139,7 +139,7 @@ class Restoring {
     auto look = look_at_store(order_.from);
     if (!look) return std::unexpected(std::move(look.error()));
     leftover_.emplace(next_);
-    if (Done copied = copy_store(*look, next_, std::nullopt, order_.progress); !copied) {
+    if (Done copied = copy_store(*look, next_, {}, order_.progress); !copied) {
       return copied;
     }
     auto store = open_log(next_, {}, {.as_recorded = true, .restored = true});

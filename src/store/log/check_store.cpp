@@ -6,12 +6,15 @@
 #include "core/record/stored_response_codec.hpp"
 #include "core/record/which_store.hpp"
 #include "core/transitions/transitions.hpp"
+#include "store/embedded/shard_of.hpp"
 #include "store/file_findings.hpp"
 #include "store/log/compaction.hpp"
 #include "store/log/due_lists.hpp"
 #include "store/log/journal_lines.hpp"
 #include "store/log/keys.hpp"
+#include "store/log/look.hpp"
 #include "store/log/meta.hpp"
+#include "store/log/shards.hpp"
 #include "store/log/work_lists.hpp"
 
 #include <fmt/format.h>
@@ -30,11 +33,20 @@ constexpr std::uint64_t records_between_progress = 4'096;
 
 class Checking {
  public:
-  Checking(Look& look, const StoreFileProgress& progress)
-      : db_(*look.db), running_(*look.running), progress_(progress) {}
+  Checking(StoreLook& look, std::uint32_t shard, const StoreFileProgress& progress)
+      : db_(*look.shards[shard].db),
+        running_(*look.shards[shard].running),
+        shard_(shard),
+        shards_(static_cast<std::uint32_t>(look.shards.size())),
+        progress_(progress) {
+    // A record takes its fence along when it is moved.
+    for (const Look& one : look.shards) {
+      const auto noted = Meta(*one.db).number(meta_fences);
+      if (noted) fences_ = std::max(fences_, noted->value_or(0));
+    }
+  }
 
   StoreFileReport check() {
-    report_.bytes = bytes_below(db_.path());
     meta();
     if (const std::string damage = db_.damage_of_index(); !damage.empty()) {
       // Its values cannot be walked over: the walk would end the process.
@@ -71,8 +83,7 @@ class Checking {
     if (identity && !*identity) findings_.add("identity", "it is missing", file_todo::key);
     note(meta.clock_mark());
     note(meta.number(meta_open));
-    const auto fences = meta.number(meta_fences);
-    if (note(fences)) fences_ = fences->value_or(0);
+    note(meta.number(meta_fences));
     const auto copied_at = meta.number(meta_copied_at);
     if (note(copied_at) && *copied_at) report_.copied_at = from_bits(**copied_at);
     const auto counts = read_counts(db_);
@@ -99,6 +110,13 @@ class Checking {
   }
 
   void count(const Record& record) {
+    const std::uint32_t home = embedded::shard_of(record.id, shards_);
+    if (home != shard_) {
+      findings_.add(
+          record.id,
+          fmt::format("it is in shard {}, and nobody looks for it but in {}", shard_, home),
+          file_todo::key_lost);
+    }
     const auto state = static_cast<std::size_t>(record.state);
     if (state < report_.by_state.size()) ++report_.by_state[state];
     findings_.highest_fence = std::max(findings_.highest_fence, record.fence().value_or(0));
@@ -322,6 +340,8 @@ class Checking {
 
   Database& db_;
   RunningSection& running_;
+  std::uint32_t shard_;
+  std::uint32_t shards_;
   const StoreFileProgress& progress_;
   StoreFileReport report_;
   FileFindings findings_{report_};
@@ -335,17 +355,42 @@ class Checking {
   std::string bytes_;
 };
 
-}  // namespace
-
-StoreFileReport check(Look& look, const StoreFileProgress& progress) {
-  return Checking(look, progress).check();
+/// To the report of the first shard.
+void add(StoreFileReport& sum, StoreFileReport&& shard) {
+  for (std::size_t state = 0; state < sum.by_state.size(); ++state) {
+    sum.by_state[state] += shard.by_state[state];
+  }
+  sum.evidence += shard.evidence;
+  sum.journal_lines += shard.journal_lines;
+  sum.found += shard.found;
+  for (StoreFinding& finding : shard.findings) {
+    if (sum.findings.size() < file_findings_max) sum.findings.push_back(std::move(finding));
+  }
 }
+
+}  // namespace
 
 std::expected<StoreFileReport, StoreFileError> check_store(const std::string& path,
                                                            const StoreFileProgress& progress) {
   auto look = look_at_store(path);
   if (!look) return std::unexpected(std::move(look.error()));
-  return check(*look, progress);
+  const auto shards = static_cast<std::uint32_t>(look->shards.size());
+  StoreFileReport report;
+  for (std::uint32_t shard = 0; shard < shards; ++shard) {
+    const StoreFileProgress part = part_of(progress, shard, shards);
+    auto checked = Checking(*look, shard, part).check();
+    if (shard == 0) {
+      report = std::move(checked);
+      continue;
+    }
+    if (checked.store_id != report.store_id) {
+      FileFindings(report).add(fmt::format("shard {}", shard), "it is of another store",
+                               file_todo::table);
+    }
+    add(report, std::move(checked));
+  }
+  report.bytes = bytes_below(path);
+  return report;
 }
 
 }  // namespace idem::segments

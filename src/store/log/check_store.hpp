@@ -1,14 +1,13 @@
 #pragma once
 
-#include "store/log/look.hpp"
 #include "store/store_file.hpp"
+
+#include <expected>
+#include <string>
 
 namespace idem::segments {
 
 /// As StoreFileKind::check.
 std::expected<StoreFileReport, StoreFileError> check_store(const std::string& path,
                                                            const StoreFileProgress& progress);
-/// Reads all of it.
-StoreFileReport check(Look& look, const StoreFileProgress& progress);
-
 }  // namespace idem::segments

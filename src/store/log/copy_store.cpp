@@ -2,6 +2,7 @@
 
 #include "store/embedded/room_on_disk.hpp"
 #include "store/log/files.hpp"
+#include "store/log/shards.hpp"
 
 #include <idem/crash_point.hpp>
 
@@ -86,18 +87,9 @@ class CopyVersions {
   std::string bytes_;
 };
 
-}  // namespace
-
-std::expected<void, StoreFileError> copy_store(Look& look, const std::string& to,
+std::expected<void, StoreFileError> copy_shard(Look& look, const std::string& to,
                                                std::optional<StoreTime> copied_at,
                                                const StoreFileProgress& progress) {
-  const std::string parent = std::filesystem::path(to).parent_path().string();
-  // Beyond what is copied: the index is written anew, and a check of the copy repeats its log.
-  const std::string from = look.db->path();
-  const std::uint64_t needed = bytes_below(from) - bytes_below(from + "/commits") + spare_bytes;
-  if (const auto why = embedded::why_too_full(parent, needed, 0, "the copy")) {
-    return failure(parent, *why);
-  }
   if (::mkdir(to.c_str(), 0700) != 0) return cannot_write(to);
   if (auto done = look.db->copy_log_to(to); !done) return failure(to, done.error());
   if (auto done = CopyVersions(*look.db, to + "/records", progress).copy(); !done) return done;
@@ -106,6 +98,36 @@ std::expected<void, StoreFileError> copy_store(Look& look, const std::string& to
   for (const char* const folder : {"/records", "/ids", "/commits", "/index", ""}) {
     sync_folder(to + folder);
   }
+  return {};
+}
+
+/// Beyond what is copied: the index is written anew, and a check of the copy repeats its log.
+std::uint64_t needed_for(const StoreLook& look) {
+  std::uint64_t bytes = bytes_below(look.shards.front().db->path());
+  for (const Look& shard : look.shards) bytes -= bytes_below(shard.db->path() + "/commits");
+  return bytes + spare_bytes;
+}
+
+}  // namespace
+
+std::expected<void, StoreFileError> copy_store(StoreLook& look, const std::string& to,
+                                               std::optional<StoreTime> copied_at,
+                                               const StoreFileProgress& progress) {
+  const std::string parent = std::filesystem::path(to).parent_path().string();
+  if (const auto why = embedded::why_too_full(parent, needed_for(look), 0, "the copy")) {
+    return failure(parent, *why);
+  }
+  const auto shards = static_cast<std::uint32_t>(look.shards.size());
+  for (std::uint32_t shard = 0; shard < shards; ++shard) {
+    const std::string folder = folder_of_shard(to, shard);
+    const std::string above = std::filesystem::path(folder).parent_path().string();
+    if (shard == 1 && ::mkdir(above.c_str(), 0700) != 0) return cannot_write(above);
+    const StoreFileProgress part = part_of(progress, shard, shards);
+    auto copied = copy_shard(look.shards[shard], folder, copied_at, part);
+    if (!copied) return copied;
+    if (shard > 0) sync_folder(above);
+  }
+  sync_folder(to);
   return {};
 }
 

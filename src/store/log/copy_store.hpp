@@ -12,7 +12,7 @@ namespace idem::segments {
 /// Makes a store of what was looked at, in the directory `to`, which must not exist: with the same
 /// places, a log of one frame, and `copied_at`, if any, noted in it. It is durable when this
 /// returns; the directory may stay after an error.
-std::expected<void, StoreFileError> copy_store(Look& look, const std::string& to,
+std::expected<void, StoreFileError> copy_store(StoreLook& look, const std::string& to,
                                                std::optional<StoreTime> copied_at,
                                                const StoreFileProgress& progress);
 

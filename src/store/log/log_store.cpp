@@ -1,7 +1,6 @@
 #include "store/log/log_store.hpp"
 
-#include "store/embedded/ledger_store.hpp"
-#include "store/embedded/running_rows.hpp"
+#include "store/embedded/sharded_store.hpp"
 #include "store/log/meta.hpp"
 #include "store/log/open_store.hpp"
 
@@ -37,18 +36,21 @@ class LogMedium final : public embedded::Medium {
   bool has_written_ = false;
 };
 
-embedded::LedgerParts parts_of(segments::OpenedStoreParts opened) {
+std::unique_ptr<embedded::LedgerStore> store_of(segments::OpenedStoreParts& opened,
+                                                segments::OpenedShard& shard) {
   using Found = embedded::LedgerParts::Found;
   Found found = opened.was_cut_off ? Found::cut_off : Found::closed;
   if (opened.is_restored) found = Found::restored;
-  return {.identity = std::move(opened.identity),
-          .naming = std::move(opened.naming),
-          .clock = std::move(opened.clock),
-          .medium = std::make_unique<LogMedium>(std::move(opened.db)),
-          .table = embedded::keep_running_rows(std::move(opened.running), std::move(opened.slots)),
-          .highest_fence = opened.highest_fence,
-          .noted_fence = opened.highest_fence,
-          .found = found};
+  return std::make_unique<embedded::LedgerStore>(
+      embedded::LedgerParts{.identity = opened.identity,
+                            .naming = opened.naming,
+                            .clock = opened.clock,
+                            .medium = std::make_unique<LogMedium>(std::move(shard.db)),
+                            .table = std::move(shard.table),
+                            .highest_fence = opened.highest_fence,
+                            .noted_fence = shard.noted_fence,
+                            .found = found,
+                            .in_common = opened.in_common});
 }
 
 }  // namespace
@@ -58,7 +60,10 @@ std::expected<std::unique_ptr<Store>, StoreError> open_log(const std::string& pa
                                                            const LogOptions& options) {
   auto opened = segments::open_store(path, settings, options);
   if (!opened) return std::unexpected(std::move(opened.error()));
-  return std::make_unique<embedded::LedgerStore>(parts_of(std::move(*opened)));
+  std::vector<std::unique_ptr<embedded::LedgerStore>> shards;
+  for (auto& shard : opened->shards) shards.push_back(store_of(*opened, shard));
+  if (shards.size() == 1) return std::move(shards.front());
+  return std::make_unique<embedded::ShardedStore>(std::move(shards));
 }
 
 }  // namespace idem

@@ -27,7 +27,11 @@ struct LogOptions {
   bool as_recorded = false;
   /// A backup becomes a store: what was not settled in it becomes unknown.
   bool restored = false;
-  LogSizes sizes{};
+  LogSizes sizes{};  ///< Of all shards together.
+  /// As OpenOptions::shards.
+  std::uint32_t shards = 0;
+  /// Called now and then while the records are moved to other shards: how many were.
+  std::function<void(std::uint64_t moved)> moving{};
 };
 
 /// Opens the store in the directory `path`: a log of all commits, and an index in RocksDB. Makes it

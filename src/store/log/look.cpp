@@ -7,6 +7,7 @@
 #include "store/log/compaction.hpp"
 #include "store/log/making.hpp"
 #include "store/log/meta.hpp"
+#include "store/log/shards.hpp"
 
 #include <fcntl.h>
 #include <sys/stat.h>
@@ -47,7 +48,13 @@ class Census {
  public:
   explicit Census(StoreTime now) : now_(now) {}
 
-  GenerationCensus take(Look& look) {
+  GenerationCensus take(StoreLook& store) {
+    for (Look& look : store.shards) add_all(look);
+    return std::move(census_);
+  }
+
+ private:
+  void add_all(Look& look) {
     std::string bytes;
     std::optional<RecordId> after;
     do {
@@ -62,10 +69,8 @@ class Census {
     } while (after);
     look.running->visit(
         [&](const embedded::RunningCells::Found& found) { add(found.id, found.record); });
-    return std::move(census_);
   }
 
- private:
   void add(const RecordId& id, std::string_view bytes) {
     const auto record = decode_record(id, bytes);
     add(record ? &*record : nullptr);
@@ -85,9 +90,9 @@ class Census {
 };
 
 /// Empty: a start with these settings takes it.
-std::string contradiction(Look& look, std::optional<StoreIdentity>& found,
+std::string contradiction(StoreLook& look, std::optional<StoreIdentity>& found,
                           const IdentitySettings& settings) {
-  auto identity = Meta(*look.db).identity();
+  auto identity = Meta(*look.shards.front().db).identity();
   if (!identity) return "is damaged: " + identity.error();
   found = std::move(*identity);
   if (!found) return {};
@@ -122,11 +127,13 @@ std::optional<StoreFileError> why_no_store(const std::string& path) {
   return StoreFileError{Kind::failed, format + ": cannot be read: " + std::strerror(errno)};
 }
 
-std::expected<Look, StoreFileError> look_at_store(const std::string& path) {
+namespace {
+
+std::expected<Look, StoreFileError> look_at_shard(const std::string& path) {
   if (auto why = why_no_store(path)) return std::unexpected(std::move(*why));
   for (int i = 1;; ++i) {
     const bool had_process = has_process(path);
-    Look look{.running = std::make_unique<RunningSection>(), .db = {}, .taken_at = wall_time()};
+    Look look{.running = std::make_unique<RunningSection>(), .db = {}};
     auto db = Database::look({.path = path}, *look.running);
     if (db) {
       look.db = std::move(*db);
@@ -144,6 +151,54 @@ std::expected<Look, StoreFileError> look_at_store(const std::string& path) {
     }
     std::this_thread::sleep_for(between_looks);
   }
+}
+
+StoreFileError refusal(const std::string& path, const std::string& why) {
+  return {Kind::refused, path + ": " + why};
+}
+
+std::expected<Layout, StoreFileError> layout_of(const std::string& path, Look& first) {
+  Meta meta(*first.db);
+  const auto number = meta.number(meta_shard);
+  if (!number) return std::unexpected(refusal(path, "is damaged: " + number.error()));
+  if (*number) return std::unexpected(refusal(path, is_a_shard(**number)));
+  const auto layout = read_layout(meta);
+  if (!layout) return std::unexpected(refusal(path, "is damaged: " + layout.error()));
+  if (!layout->is_moving) return *layout;
+  return std::unexpected(refusal(
+      path, "a start is moving its records to other shards, or was cut off: start it first"));
+}
+
+}  // namespace
+
+std::expected<StoreLook, StoreFileError> look_at_store(const std::string& path) {
+  StoreLook look{.shards = {}, .taken_at = wall_time()};
+  auto first = look_at_shard(path);
+  if (!first) return std::unexpected(std::move(first.error()));
+  const auto layout = layout_of(path, *first);
+  if (!layout) return std::unexpected(layout.error());
+  look.shards.push_back(std::move(*first));
+  for (std::uint32_t shard = 1; shard < layout->shards; ++shard) {
+    const std::string folder = folder_of_shard(path, shard);
+    if (!has_store(folder)) return std::unexpected(refusal(path, lacks_shard(shard)));
+    auto other = look_at_shard(folder);
+    if (!other) return std::unexpected(std::move(other.error()));
+    const auto number = Meta(*other->db).number(meta_shard);
+    if (number && *number != shard) {
+      return std::unexpected(refusal(folder, has_other_shard(shard)));
+    }
+    look.shards.push_back(std::move(*other));
+  }
+  if (layout->shards == 1) return look;
+  first = look_at_shard(path);
+  if (!first) return std::unexpected(std::move(first.error()));
+  const auto again = layout_of(path, *first);
+  if (!again) return std::unexpected(again.error());
+  if (again->shards != layout->shards) {
+    return std::unexpected(refusal(path, "the number of its shards has changed: run this again"));
+  }
+  look.shards.front() = std::move(*first);
+  return look;
 }
 
 std::expected<StoreFileReport, StoreFileError> identify_store(const std::string& path,

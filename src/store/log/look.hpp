@@ -6,18 +6,24 @@
 #include <expected>
 #include <memory>
 #include <string>
+#include <vector>
 
 namespace idem::segments {
 
-/// A store as of one of its last commits, to be read.
+/// A shard as of one of its last commits, to be read.
 struct Look {
   std::unique_ptr<RunningSection> running;
   std::unique_ptr<Database> db;
+};
+
+struct StoreLook {
+  std::vector<Look> shards;
   StoreTime taken_at{};  ///< All that was durable then is in it.
 };
 
-/// Beside a process that has it open or not; changes nothing.
-std::expected<Look, StoreFileError> look_at_store(const std::string& path);
+/// Beside a process that has it open or not; changes nothing. The first shard is seen last: a
+/// decision is noted there before it is made.
+std::expected<StoreLook, StoreFileError> look_at_store(const std::string& path);
 
 /// As StoreFileKind::look.
 std::expected<StoreFileReport, StoreFileError> identify_store(const std::string& path,

@@ -1,44 +1,76 @@
 #include "store/log/open_store.hpp"
 
 #include "core/naming/copied_identity.hpp"
-#include "core/record/stored_record_codec.hpp"
 #include "core/record/which_store.hpp"
 #include "core/transitions/transitions.hpp"
-#include "store/log/keys.hpp"
+#include "store/embedded/running_rows.hpp"
+#include "store/log/files.hpp"
 #include "store/log/making.hpp"
 #include "store/log/meta.hpp"
+#include "store/log/moving.hpp"
+#include "store/log/running_section.hpp"
+#include "store/log/shards.hpp"
+#include "store/log/slots.hpp"
 
+#include <idem/crash_point.hpp>
 #include <idem/fingerprint.hpp>
 
 #include <fmt/format.h>
+#include <sys/stat.h>
 
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
 #include <filesystem>
 
 namespace idem::segments {
 namespace {
 
-std::unexpected<StoreError> refused(const std::string& path, const std::string& why) {
-  return std::unexpected(StoreError{StoreError::Code::refused, path + ": " + why});
+using Refusal = std::unexpected<StoreError>;
+
+Refusal refused(const std::string& path, const std::string& why) {
+  return Refusal(StoreError{StoreError::Code::refused, path + ": " + why});
 }
 
-GenerationCensus take_census(RunningSection& running, SlotTable& slots, StoreTime now) {
-  GenerationCensus census;
-  const auto add = [&](const Record* record) {
-    if (record != nullptr && !transitions::is_live(*record, now)) return true;
-    census.empty = false;
-    if (record == nullptr) {
-      census.complete = false;
-    } else {
-      census.generations.insert(record->generation);
-    }
-    return true;
+/// A shard with what it says of itself.
+struct Found {
+  OpenedShard shard;
+  std::optional<StoreIdentity> identity;
+  std::optional<ClockMark> mark;
+  std::optional<std::uint64_t> number;  ///< Of which shard it is, if it is not the first.
+  Layout layout{};
+  bool was_open = false;
+};
+
+std::expected<Found, StoreError> open_shard(const std::string& path, const LogSizes& sizes,
+                                            embedded::InCommon* in_common) {
+  auto running = std::make_unique<RunningSection>();
+  auto opened = Database::open({.path = path, .sizes = sizes}, *running);
+  if (!opened) return Refusal(std::move(opened.error()));
+  Found found;
+  found.shard.db = std::move(*opened);
+  Meta meta(*found.shard.db);
+  std::string damage;
+  const auto note = [&](auto value) {
+    if (value) return std::move(*value);
+    if (damage.empty()) damage = value.error();
+    return std::decay_t<decltype(*value)>();
   };
-  slots.visit(add);
-  running.visit([&](const embedded::RunningCells::Found& found) {
-    const auto record = decode_record(found.id, found.record);
-    add(record ? &*record : nullptr);
-  });
-  return census;
+  found.identity = note(meta.identity());
+  found.shard.noted_fence = note(meta.number(meta_fences)).value_or(0);
+  found.was_open = note(meta.number(meta_open)).value_or(0) != 0;
+  found.mark = note(meta.clock_mark());
+  found.number = note(meta.number(meta_shard));
+  found.layout = note(read_layout(meta));
+  if (!damage.empty()) {
+    return refused(path, "is damaged: " + damage +
+                             ". Every key could run again, so it is not opened and nothing was "
+                             "changed: bring back a copy of the store");
+  }
+  auto slots = make_slot_table(*found.shard.db, in_common);
+  if (!slots) return refused(path, "is damaged: " + slots.error());
+  found.shard.table = embedded::keep_running_rows(std::move(running), std::move(*slots));
+  return found;
 }
 
 /// What the start decides about the store's identity; the error is a sentence.
@@ -70,67 +102,221 @@ std::expected<Settled, std::string> settle(std::optional<StoreIdentity> found,
   return settled;
 }
 
+class Opening {
+ public:
+  Opening(std::string path, const IdentitySettings& settings, const LogOptions& options)
+      : path_(std::move(path)), settings_(settings), options_(options) {}
+
+  std::expected<OpenedStoreParts, StoreError> open() {
+    using Step = std::expected<void, StoreError> (Opening::*)();
+    for (const Step step :
+         {&Opening::open_what_is_there, &Opening::decide_identity, &Opening::see_whether_movable,
+          &Opening::make_what_lacks, &Opening::record, &Opening::move}) {
+      if (auto done = (this->*step)(); !done) return Refusal(std::move(done.error()));
+    }
+    if (options_.opened) options_.opened(settled_.which);
+    const bool is_snapshot = options_.which.copied && options_.which.copied->is_snapshot;
+    OpenedStoreParts parts{.in_common = in_common_,
+                           .shards = {},
+                           .identity = std::move(settled_.identity),
+                           .naming = std::move(settled_.recorded.naming),
+                           .clock = std::move(*clock_),
+                           .highest_fence = highest_fence_,
+                           .was_cut_off = was_open_ && !is_snapshot,
+                           .is_restored = options_.restored};
+    for (Found& found : found_) parts.shards.push_back(std::move(found.shard));
+    return parts;
+  }
+
+ private:
+  using Done = std::expected<void, StoreError>;
+
+  std::string folder_of(std::uint32_t shard) const { return folder_of_shard(path_, shard); }
+
+  Done open_what_is_there() {
+    const std::uint32_t expected = expected_shards();
+    sizes_ = sizes_of_one(options_.sizes, expected);
+    // Until the first one is read, nobody knows whether there are others.
+    if (expected > 1) in_common_ = std::make_shared<embedded::InCommon>();
+    if (auto opened = add(0); !opened) return opened;
+    found_.reserve(store_shards_max);  // The first one is looked at while others come.
+    const Found& first = found_.front();
+    if (first.number) return refused(path_, is_a_shard(*first.number));
+    layout_ = first.layout;
+    const bool is_given = options_.shards != 0 && !options_.as_recorded;
+    shards_ = is_given ? options_.shards : layout_.shards;
+    for (std::uint32_t shard = 1; shard < layout_.folders; ++shard) {
+      if (!has_store(folder_of(shard))) return refused(path_, lacks_shard(shard));
+      if (auto opened = add(shard); !opened) return opened;
+      const Found& found = found_.back();
+      const bool is_its = found.number == shard && found.identity && first.identity &&
+                          found.identity->store_id == first.identity->store_id;
+      if (!is_its) return refused(folder_of(shard), has_other_shard(shard));
+    }
+    return {};
+  }
+
+  /// No fewer than the store turns out to have.
+  std::uint32_t expected_shards() const {
+    std::uint32_t folders = 1;
+    while (folders < store_shards_max && has_store(folder_of(folders))) ++folders;
+    return std::max(folders, options_.shards);
+  }
+
+  Done add(std::uint32_t shard) {
+    auto opened = open_shard(folder_of(shard), sizes_, in_common_.get());
+    if (!opened) return Refusal(std::move(opened.error()));
+    was_open_ = was_open_ || opened->was_open;
+    highest_fence_ = std::max(highest_fence_, opened->shard.noted_fence);
+    // All are of one clock, whose latest mark counts.
+    if (opened->mark && (!mark_ || mark_->store < opened->mark->store)) mark_ = opened->mark;
+    found_.push_back(std::move(*opened));
+    return {};
+  }
+
+  Done decide_identity() {
+    clock_.emplace(options_.host ? *options_.host : this_host(), mark_);
+    const auto census = [this] { return take_census(); };
+    auto settled = settle(found_.front().identity, settings_, options_, census);
+    if (!settled) return refused(path_, settled.error());
+    settled_ = std::move(*settled);
+    settled_.which.place = path_;
+    settled_.recorded.naming.by_operation = settings_.key_scope == "operation";
+    return {};
+  }
+
+  GenerationCensus take_census() {
+    GenerationCensus census;
+    for (const Found& found : found_) {
+      found.shard.table->visit([&](const Record* record) {
+        if (record != nullptr && !transitions::is_live(*record, clock_->now())) return true;
+        census.empty = false;
+        if (record == nullptr) {
+          census.complete = false;
+        } else {
+          census.generations.insert(record->generation);
+        }
+        return true;
+      });
+    }
+    return census;
+  }
+
+  Done see_whether_movable() {
+    if (!is_to_move()) return {};
+    return with_shards([this](std::span<OpenedShard> shards) -> Done {
+      const auto movable = segments::see_whether_movable(shards, shards_);
+      if (!movable) return refused(path_, movable.error());
+      return {};
+    });
+  }
+
+  // What lies at their places was emptied, or belongs to a start that was cut off before record().
+  Done make_what_lacks() {
+    const std::string parent = path_ + "/shards";
+    if (shards_ <= layout_.folders) return {};
+    if (::mkdir(parent.c_str(), 0700) != 0 && errno != EEXIST) {
+      return refused(parent, std::string("cannot be created: ") + std::strerror(errno));
+    }
+    sync_folder(path_);
+    for (std::uint32_t shard = layout_.folders; shard < shards_; ++shard) {
+      std::error_code code;
+      std::filesystem::remove_all(folder_of(shard), code);
+      if (code) return refused(folder_of(shard), "cannot be cleared: " + code.message());
+      if (auto added = add(shard); !added) return added;
+    }
+    return {};
+  }
+
+  // The first shard last: without its layout the new ones do not count.
+  Done record() {
+    if (options_.restored) highest_fence_ += transitions::restored_fence_gap;
+    for (std::uint32_t shard = static_cast<std::uint32_t>(found_.size()); shard-- > 0;) {
+      Found& found = found_[shard];
+      Database& db = *found.shard.db;
+      Meta meta(db);
+      meta.put_identity(settled_.recorded);
+      meta.put_clock_mark(clock_->mark());
+      meta.put_number(meta_open, 1);
+      if (options_.restored) {
+        meta.put_number(meta_fences, highest_fence_);
+        found.shard.noted_fence = highest_fence_;
+        db.remove(Family::meta, meta_copied_at);
+      }
+      if (shard > 0) {
+        meta.put_number(meta_shard, shard);
+      } else if (is_to_move()) {
+        layout_.shards = shards_;
+        layout_.folders = std::max(layout_.folders, shards_);
+        layout_.is_moving = true;
+        write_layout(meta, layout_);
+      }
+      db.commit();
+    }
+    if (in_common_) in_common_->last_fence = highest_fence_;
+    return {};
+  }
+
+  bool is_to_move() const { return layout_.is_moving || layout_.shards != shards_; }
+
+  Done move() {
+    if (!layout_.is_moving) return {};
+    crash_point(CrashPoint::shards_moving);
+    const Done moved = with_shards([this](std::span<OpenedShard> shards) -> Done {
+      const auto done = move_records(shards, shards_, options_.moving);
+      if (!done) return refused(path_, done.error());
+      crash_point(CrashPoint::shards_moved);
+      Meta meta(*shards.front().db);
+      write_layout(meta, {.shards = shards_, .folders = shards_, .is_moving = false});
+      shards.front().db->commit();
+      return {};
+    });
+    if (!moved) return moved;
+    while (found_.size() > shards_) {
+      const std::string folder = folder_of(static_cast<std::uint32_t>(found_.size() - 1));
+      found_.back().shard.table.reset();
+      found_.pop_back();
+      std::error_code code;  // What stays is cleared before it is used again.
+      std::filesystem::remove_all(folder, code);
+    }
+    return {};
+  }
+
+  template <class Work>
+  Done with_shards(Work work) {
+    std::vector<OpenedShard> shards;
+    for (Found& found : found_) shards.push_back(std::move(found.shard));
+    const Done done = work(shards);
+    for (std::size_t i = 0; i < shards.size(); ++i) found_[i].shard = std::move(shards[i]);
+    return done;
+  }
+
+  std::string path_;
+  const IdentitySettings& settings_;
+  const LogOptions& options_;
+  LogSizes sizes_;
+  std::shared_ptr<embedded::InCommon> in_common_;
+  Layout layout_;
+  std::uint32_t shards_ = 1;
+  std::vector<Found> found_;
+  std::optional<ClockMark> mark_;
+  std::optional<StoreClock> clock_;
+  Fence highest_fence_ = 0;
+  bool was_open_ = false;
+  Settled settled_;
+};
+
 }  // namespace
 
 std::expected<OpenedStoreParts, StoreError> open_store(const std::string& path,
                                                        const IdentitySettings& settings,
                                                        const LogOptions& options) {
   if (path.empty()) return refused("embedded:", "the store's path is empty");
-  const std::string absolute = std::filesystem::absolute(path).lexically_normal().string();
+  std::string absolute = std::filesystem::absolute(path).lexically_normal().string();
   if (const auto why = why_not(options.which, std::nullopt); why && !has_store(absolute)) {
     return refused(absolute, *why);
   }
-  auto running = std::make_unique<RunningSection>();
-  auto opened = Database::open({.path = absolute, .sizes = options.sizes}, *running);
-  if (!opened) return std::unexpected(std::move(opened.error()));
-  std::unique_ptr<Database> db = std::move(*opened);
-  Meta meta(*db);
-  auto found = meta.identity();
-  const auto fences = meta.number(meta_fences);
-  const auto open = meta.number(meta_open);
-  const auto mark = meta.clock_mark();
-  std::string damage;
-  const auto note = [&](const auto& value) {
-    if (!value && damage.empty()) damage = value.error();
-  };
-  note(found);
-  note(fences);
-  note(open);
-  note(mark);
-  if (!damage.empty()) {
-    return refused(absolute, "is damaged: " + damage +
-                                 ". Every key could run again, so it is not opened and nothing was "
-                                 "changed: bring back a copy of the store");
-  }
-  auto slots = make_slot_table(*db);
-  if (!slots) return refused(absolute, "is damaged: " + slots.error());
-  StoreClock clock(options.host ? *options.host : this_host(), *mark);
-  const auto census = [&] { return take_census(*running, **slots, clock.now()); };
-  auto settled = settle(std::move(*found), settings, options, census);
-  if (!settled) return refused(absolute, settled.error());
-  settled->which.place = absolute;
-  settled->recorded.naming.by_operation = settings.key_scope == "operation";
-  meta.put_identity(settled->recorded);
-  meta.put_clock_mark(clock.mark());
-  meta.put_number(meta_open, 1);
-  Fence highest = fences->value_or(0);
-  if (options.restored) {
-    highest += transitions::restored_fence_gap;
-    meta.put_number(meta_fences, highest);
-    db->remove(Family::meta, meta_copied_at);
-  }
-  db->commit();
-  const bool is_snapshot = options.which.copied && options.which.copied->is_snapshot;
-  if (options.opened) options.opened(settled->which);
-  return OpenedStoreParts{std::move(db),
-                          std::move(running),
-                          std::move(*slots),
-                          std::move(settled->identity),
-                          std::move(settled->recorded.naming),
-                          std::move(clock),
-                          highest,
-                          open->value_or(0) != 0 && !is_snapshot,
-                          options.restored};
+  return Opening(std::move(absolute), settings, options).open();
 }
 
 }  // namespace idem::segments

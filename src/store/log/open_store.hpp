@@ -1,17 +1,26 @@
 #pragma once
 
 #include "core/naming/naming.hpp"
+#include "core/transitions/record_table.hpp"
+#include "store/embedded/in_common.hpp"
 #include "store/log/database.hpp"
 #include "store/log/log_store.hpp"
-#include "store/log/running_section.hpp"
-#include "store/log/slots.hpp"
+
+#include <memory>
+#include <vector>
 
 namespace idem::segments {
 
-struct OpenedStoreParts {
+/// One shard, open.
+struct OpenedShard {
   std::unique_ptr<Database> db;
-  std::unique_ptr<RunningSection> running;
-  std::unique_ptr<SlotTable> slots;
+  std::unique_ptr<RecordTable> table;  ///< Of `db`, and of what was running.
+  Fence noted_fence = 0;
+};
+
+struct OpenedStoreParts {
+  std::shared_ptr<embedded::InCommon> in_common;  ///< Null: there is one shard.
+  std::vector<OpenedShard> shards;
   Identity identity;
   Naming naming;
   StoreClock clock;

@@ -26,8 +26,14 @@ constexpr std::size_t visited_at_once = 4096;
 
 class Slots final : public SlotTable {
  public:
-  explicit Slots(Database& db, Counts counts)
-      : db_(db), counts_(counts), segments_(db), due_(db), work_(db), usage_(db), journals_(db) {}
+  Slots(Database& db, Counts counts, embedded::InCommon* in_common)
+      : db_(db),
+        counts_(counts),
+        segments_(db),
+        due_(db),
+        work_(db),
+        usage_(db, in_common),
+        journals_(db) {}
 
   Loaded load(const RecordId& id, Parts parts, StoreTime now) override {
     const auto present = present_of(id);
@@ -152,6 +158,9 @@ class Slots final : public SlotTable {
   Usage usage_of(const std::string& scope) override { return usage_.of(scope); }
   void add_usage(const std::string& scope, const UsageChange& change) override {
     usage_.add(scope, change);
+  }
+  std::unique_lock<std::mutex> lock_usage(const std::string& scope) override {
+    return usage_.lock(scope);
   }
 
   bool has_upkeep() const override { return segments_.has_empty() || compaction_.has_work(); }
@@ -438,10 +447,11 @@ class Slots final : public SlotTable {
 
 }  // namespace
 
-std::expected<std::unique_ptr<SlotTable>, std::string> make_slot_table(Database& db) {
+std::expected<std::unique_ptr<SlotTable>, std::string> make_slot_table(
+    Database& db, embedded::InCommon* in_common) {
   auto counts = read_counts(db);
   if (!counts) return std::unexpected(std::move(counts.error()));
-  return std::make_unique<Slots>(db, *counts);
+  return std::make_unique<Slots>(db, *counts, in_common);
 }
 
 }  // namespace idem::segments

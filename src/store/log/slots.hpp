@@ -1,5 +1,6 @@
 #pragma once
 
+#include "store/embedded/in_common.hpp"
 #include "store/embedded/slot_table.hpp"
 #include "store/log/database.hpp"
 
@@ -14,6 +15,7 @@ using embedded::unreadable;
 /// grow, so the files of records are written in order and dropped in order. `ids` says which place
 /// is a record's present one. Its counts, and the last place, are a value of `meta` that each
 /// transaction writes; the error says what is wrong with it.
-std::expected<std::unique_ptr<SlotTable>, std::string> make_slot_table(Database& db);
+std::expected<std::unique_ptr<SlotTable>, std::string> make_slot_table(
+    Database& db, embedded::InCommon* in_common);
 
 }  // namespace idem::segments

@@ -3,6 +3,7 @@
 #include "store/log/backup_store.hpp"
 #include "store/log/check_store.hpp"
 #include "store/log/log_store.hpp"
+#include "store/log/look.hpp"
 
 namespace idem {
 namespace {
@@ -16,6 +17,13 @@ std::expected<std::unique_ptr<Store>, StoreError> open(const std::string& url,
                                                        const OpenOptions& options) {
   LogOptions how{.host = {}, .which = options.which, .opened = options.opened};
   how.sizes.cache_bytes = options.cache_bytes;
+  how.shards = options.shards;
+  if (options.log) {
+    how.moving = [&options](std::uint64_t moved) {
+      options.log(LogLevel::info, "store_shards_moving",
+                  {{"shards", options.shards}, {"records", moved}});
+    };
+  }
   return open_log(url.substr(scheme.size()), identity, how);
 }
 

@@ -4,14 +4,17 @@
 
 namespace idem::segments {
 
-UsageValues::UsageValues(Database& db) : db_(db) {
+UsageValues::UsageValues(Database& db, embedded::InCommon* in_common)
+    : db_(db), in_common_(in_common) {
   const auto at = db_.iterate(Family::usage);
   for (at->SeekToFirst(); at->Valid(); at->Next()) {
     ByteReader in(view(at->value()));
     UsageChange usage;
     usage.active = static_cast<std::int64_t>(in.number<std::uint64_t>());
     usage.bytes = static_cast<std::int64_t>(in.number<std::uint64_t>());
-    book_.add(std::string(view(at->key())), usage);
+    const std::string scope(view(at->key()));
+    book_.add(scope, usage);
+    if (in_common_ != nullptr) in_common_->usage.add(scope, usage);
   }
   db_.check(*at, "usage");
 }
@@ -19,6 +22,7 @@ UsageValues::UsageValues(Database& db) : db_(db) {
 // A change of the rate's moment alone is not written: a start forgets it.
 void UsageValues::add(const std::string& scope, const UsageChange& change) {
   book_.add(scope, change);
+  if (in_common_ != nullptr) in_common_->usage.add(scope, change);
   if (change.active != 0 || change.bytes != 0) changed_.insert(scope);
 }
 

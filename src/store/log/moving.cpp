@@ -1,0 +1,228 @@
+#include "store/log/moving.hpp"
+
+#include "core/transitions/quota.hpp"
+#include "store/embedded/shard_of.hpp"
+#include "store/log/keys.hpp"
+#include "store/record_rows.hpp"
+
+#include <idem/crash_point.hpp>
+
+#include <fmt/format.h>
+
+#include <limits>
+#include <set>
+
+namespace idem::segments {
+namespace {
+
+using Done = std::expected<void, std::string>;
+using Parts = RecordTable::Parts;
+using Progress = std::function<void(std::uint64_t moved)>;
+
+constexpr std::size_t ids_at_once = 4'096;
+/// Of records in one commit of each shard, about.
+constexpr std::size_t bytes_at_once = 4UL << 20U;
+constexpr std::size_t records_at_once = 1'024;
+constexpr std::uint64_t records_between_progress = 100'000;
+
+std::unexpected<std::string> unmovable(std::string_view why) {
+  return std::unexpected(fmt::format(
+      "{}: records that cannot be read cannot be moved, so that the number of shards has to stay "
+      "as it is (`idem store check` names them)",
+      why));
+}
+
+void commit(OpenedShard& shard) {
+  shard.table->flush();
+  shard.db->commit();
+}
+
+class Moving {
+ public:
+  Moving(std::span<OpenedShard> shards, std::uint32_t count, Progress progress)
+      : shards_(shards), count_(count), progress_(std::move(progress)) {}
+
+  Done move(bool only_look) {
+    for (std::uint32_t from = 0; from < shards_.size(); ++from) {
+      for (const auto step : {&Moving::records, &Moving::evidence}) {
+        if (Done done = (this->*step)(from, only_look); !done) return done;
+      }
+    }
+    if (progress_) progress_(moved_);
+    return {};
+  }
+
+ private:
+  bool stays(const RecordId& id, std::uint32_t at) const {
+    return embedded::shard_of(id, count_) == at;
+  }
+  OpenedShard& home_of(const RecordId& id) { return shards_[embedded::shard_of(id, count_)]; }
+
+  // ---- records ----
+
+  Done records(std::uint32_t from, bool only_look) {
+    OpenedShard& shard = shards_[from];
+    if (only_look) {
+      const std::string damage = shard.db->damage_of_index();
+      if (!damage.empty()) return unmovable(damage);
+    }
+    std::vector<RecordId> leaving;
+    bool is_readable = true;
+    shard.table->visit([&](const Record* record) {  // The running ones come first.
+      is_readable = record != nullptr;
+      if (!is_readable || record->state != State::in_progress) return false;
+      if (!stays(record->id, from)) leaving.push_back(record->id);
+      return true;
+    });
+    if (!is_readable) return unmovable("a record is damaged");
+    if (Done done = these(from, leaving, only_look); !done) return done;
+    std::optional<RecordId> after;
+    do {
+      const auto slice = shard.db->ids().slice(after, ids_at_once);
+      if (slice.has_damage) return unmovable("a page of the table of ids is damaged");
+      leaving.clear();
+      for (const IdEntry& entry : slice.entries) {
+        if (!stays(entry.id, from)) leaving.push_back(entry.id);
+      }
+      if (Done done = these(from, leaving, only_look); !done) return done;
+      after = slice.after;
+    } while (after);
+    return {};
+  }
+
+  Done these(std::uint32_t from, const std::vector<RecordId>& ids, bool only_look) {
+    OpenedShard& shard = shards_[from];
+    std::vector<Row> moving;
+    std::size_t bytes = 0;
+    for (const RecordId& id : ids) {
+      auto row = shard.table->load(id, Parts::all, {});
+      if (!row) return unmovable(row.error().detail);
+      if (!*row || only_look) continue;
+      bytes += (*row)->record.response ? (*row)->record.response->body.size() : 0;
+      bytes += (*row)->record.stored_request ? (*row)->record.stored_request->size() : 0;
+      moving.push_back(std::move(**row));
+      if (bytes < bytes_at_once && moving.size() < records_at_once) continue;
+      if (Done done = move_rows(shard, moving); !done) return done;
+      bytes = 0;
+    }
+    return move_rows(shard, moving);
+  }
+
+  // First they are durable in their shards.
+  Done move_rows(OpenedShard& from, std::vector<Row>& rows) {
+    if (rows.empty()) return {};
+    std::set<OpenedShard*> changed;
+    std::vector<std::pair<RecordId, std::int64_t>> gone;
+    for (Row& row : rows) {
+      const RecordId id = row.record.id;
+      OpenedShard& home = home_of(id);
+      const auto there = home.table->load(id, Parts::slot, {});
+      if (!there) return unmovable(there.error().detail);
+      gone.emplace_back(id, row.place);
+      const UsageChange usage = usage_of(row.record);
+      from.table->add_usage(row.record.scope, -usage);
+      if (*there) continue;  // A start that was cut off has put it there.
+      home.table->add_usage(row.record.scope, usage);
+      home.table->insert(std::move(row.record));
+      changed.insert(&home);
+    }
+    for (OpenedShard* const home : changed) commit(*home);
+    crash_point(CrashPoint::shard_copied);
+    for (const auto& [id, place] : gone) from.table->erase(id, place);
+    commit(from);
+    note(rows.size());
+    rows.clear();
+    return {};
+  }
+
+  void note(std::size_t records) {
+    const std::uint64_t before = moved_;
+    moved_ += records;
+    if (progress_ && moved_ / records_between_progress != before / records_between_progress) {
+      progress_(moved_);
+    }
+  }
+
+  // ---- evidence: lines outlive their records ----
+
+  Done evidence(std::uint32_t from, bool only_look) {
+    OpenedShard& shard = shards_[from];
+    std::string next;
+    for (;;) {
+      const auto ids = ids_with_evidence(*shard.db, next);
+      std::vector<RecordId> leaving;
+      for (const RecordId& id : ids) {
+        if (!stays(id, from)) leaving.push_back(id);
+      }
+      if (Done done = lines_of(shard, leaving, only_look); !done) return done;
+      if (ids.empty()) return {};
+    }
+  }
+
+  /// Some ids from `next` on, which goes on behind them.
+  static std::vector<RecordId> ids_with_evidence(Database& db, std::string& next) {
+    std::vector<RecordId> ids;
+    const auto at = db.iterate(Family::evidence);
+    at->Seek(slice(next));
+    while (at->Valid() && ids.size() < records_at_once) {
+      const auto id = to_id(view(at->key()).substr(0, sizeof(RecordId::bytes)));
+      if (id) ids.push_back(*id);
+      next = std::string(view(at->key()).substr(0, sizeof(RecordId::bytes)));
+      append_ordered(next, std::numeric_limits<std::uint64_t>::max());
+      at->Seek(slice(next));
+    }
+    db.check(*at, "evidence");
+    return ids;
+  }
+
+  Done lines_of(OpenedShard& from, const std::vector<RecordId>& ids, bool only_look) {
+    std::set<OpenedShard*> changed;
+    for (const RecordId& id : ids) {
+      const auto lines = from.table->evidence(id);
+      if (!lines) return unmovable(lines.error().detail);
+      if (only_look) continue;
+      OpenedShard& home = home_of(id);
+      const auto there = home.table->evidence(id);
+      if (!there) return unmovable(there.error().detail);
+      if (!there->empty()) continue;  // Of a start that was cut off: all of them.
+      for (const EvidenceEntry& line : *lines) home.table->append_evidence(id, line);
+      changed.insert(&home);
+    }
+    if (only_look || ids.empty()) return {};
+    for (OpenedShard* const home : changed) commit(*home);
+    crash_point(CrashPoint::shard_copied);
+    for (const RecordId& id : ids) forget_lines(*from.db, id);
+    commit(from);
+    return {};
+  }
+
+  static void forget_lines(Database& db, const RecordId& id) {
+    const std::string prefix(bytes_of(id));
+    std::vector<std::string> keys;
+    const auto at = db.iterate(Family::evidence);
+    for (at->Seek(slice(prefix)); at->Valid() && view(at->key()).starts_with(prefix); at->Next()) {
+      keys.emplace_back(view(at->key()));
+    }
+    db.check(*at, "evidence");
+    for (const std::string& key : keys) db.erase(Family::evidence, key);
+  }
+
+  std::span<OpenedShard> shards_;
+  std::uint32_t count_;
+  Progress progress_;
+  std::uint64_t moved_ = 0;
+};
+
+}  // namespace
+
+std::expected<void, std::string> see_whether_movable(std::span<OpenedShard> shards,
+                                                     std::uint32_t count) {
+  return Moving(shards, count, {}).move(true);
+}
+
+std::expected<void, std::string> move_records(std::span<OpenedShard> shards, std::uint32_t count,
+                                              const Progress& progress) {
+  return Moving(shards, count, progress).move(false);
+}
+
+}  // namespace idem::segments
