@@ -48,7 +48,7 @@ class Moving {
         if (Done done = (this->*step)(from, only_look); !done) return done;
       }
     }
-    if (progress_) progress_(moved_);
+    if (progress_ && moved_ > 0) progress_(moved_);
     return {};
   }
 

@@ -60,8 +60,9 @@ std::expected<std::unique_ptr<Store>, StoreError> KilledWriter::try_open(const s
   const LogSizes sizes{.segment_bytes = segment_bytes_,
                        .cache_bytes = 1UL << 20U,
                        .buffer_bytes = static_cast<std::size_t>(2 * segment_bytes_)};
-  return kind_ == "log" ? open_log(path, test_settings(), {.host = clock.host(), .sizes = sizes})
-                        : open_sqlite(path, test_settings(), {.host = clock.host()});
+  if (kind_ == "sqlite") return open_sqlite(path, test_settings(), {.host = clock.host()});
+  return open_log(path, test_settings(),
+                  {.host = clock.host(), .sizes = sizes, .shards = shards_});
 }
 
 std::unique_ptr<Store> KilledWriter::open(const std::string& path) {
@@ -115,8 +116,10 @@ void KilledWriter::write_as_ordered() {
   std::uint64_t first = 0;
   std::string path;
   in >> kind_ >> segment_bytes_ >> first >> path;
+  const auto life = static_cast<std::uint32_t>(first / keys_of_a_life);
+  if (kind_ == "sharded") shards_ = 1 + life % 4;
   // Its clock begins where the one of the test stands.
-  clock.advance(a_life * static_cast<int>(first / keys_of_a_life));
+  clock.advance(a_life * static_cast<int>(life));
   write_on(path, first);
 }
 

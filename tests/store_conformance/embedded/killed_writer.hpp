@@ -42,7 +42,9 @@ class KilledWriter : public testing::Test {
   void write_as_ordered();
 
   TestClock clock;
-  std::string kind_ = "log";
+  std::string kind_ = "log";  ///< Or "sqlite"; or "sharded", of which each life has other shards.
+  /// With which a sharded one is opened here; 0: with those of the last life.
+  std::uint32_t shards_ = 0;
   std::uint64_t segment_bytes_ = tiny;
   std::atomic<std::size_t> said_so_far_{0};
   std::size_t judged_ = 0;  ///< Records that first_loss() asked for.

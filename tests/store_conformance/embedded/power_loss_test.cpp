@@ -113,7 +113,7 @@ class PowerLossTest : public KilledWriter {
     losses_.judged = judged_;
     ++losses_.images;
     const auto report =
-        kind_ == "log" ? segments::check_store(path, {}) : sqlite::check_file(path, {});
+        kind_ == "sqlite" ? sqlite::check_file(path, {}) : segments::check_store(path, {});
     if (!report) return report.error().why;
     if (report->found == 0) return {};
     return report->findings.front().where + ": " + report->findings.front().what;
@@ -135,7 +135,7 @@ TEST_P(EachStore, T16_whatever_the_disk_kept_nothing_that_was_said_is_lost) {
   EXPECT_EQ(losses.first, "");
   EXPECT_GT(losses.judged, losses.images);
 }
-INSTANTIATE_TEST_SUITE_P(PowerLoss, EachStore, testing::Values("log", "sqlite"),
+INSTANTIATE_TEST_SUITE_P(PowerLoss, EachStore, testing::Values("log", "sharded", "sqlite"),
                          [](const auto& store) { return store.param; });
 
 struct Forgets {
@@ -162,7 +162,8 @@ INSTANTIATE_TEST_SUITE_P(
                     Forgets{"names_of_commits", "log", "/commits$"},
                     Forgets{"names_of_versions", "log", "/records$"},
                     Forgets{"names_of_ids", "log", "/ids$"},
-                    Forgets{"names_of_index", "log", "/index$"}, Forgets{"wal", "sqlite", "-wal$"},
+                    Forgets{"names_of_index", "log", "/index$"},
+                    Forgets{"names_of_shards", "sharded", "/shards$"}, Forgets{"wal", "sqlite", "-wal$"},
                     Forgets{"database", "sqlite", "store$"}),
     [](const auto& one) { return one.param.name; });
 

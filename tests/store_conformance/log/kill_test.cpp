@@ -15,9 +15,21 @@
 namespace idem::test {
 namespace {
 
-using LogKill = KilledWriter;
+/// With one shard; and with one to four, another number at each start, so that a start moves what
+/// the killed process left.
+class LogKill : public KilledWriter, public testing::WithParamInterface<const char*> {
+ protected:
+  void SetUp() override { kind_ = GetParam(); }
 
-TEST_F(LogKill, T16_kill_9_at_any_moment_loses_nothing_that_was_said) {
+  static void check(const std::string& path) {
+    const auto report = segments::check_store(path, {});
+    ASSERT_TRUE(report) << report.error().why;
+    EXPECT_EQ(report->found, 0) << report->findings.front().where << ": "
+                                << report->findings.front().what;
+  }
+};
+
+TEST_P(LogKill, T16_kill_9_at_any_moment_loses_nothing_that_was_said) {
   const char* const wanted = std::getenv("IDEM_LOG_KILLS");
   const int kills = wanted != nullptr ? std::atoi(wanted) : 25;
   const char* const seeded = std::getenv("IDEM_SEED");
@@ -38,6 +50,7 @@ TEST_F(LogKill, T16_kill_9_at_any_moment_loses_nothing_that_was_said) {
     // Each time what the last process said, now and then all of it.
     judge(*store, i % 8 == 7 || i + 1 == kills ? all : said);
   }
+  if (kind_ == "sharded") check(path);
   std::set<std::string> files;
   for (const auto& entry : std::filesystem::directory_iterator(path + "/records")) {
     files.insert(entry.path().filename().string());
@@ -49,7 +62,7 @@ TEST_F(LogKill, T16_kill_9_at_any_moment_loses_nothing_that_was_said) {
 }
 
 // The process changes all of its files while they are read.
-TEST_F(LogKill, a_look_beside_a_process_that_writes_is_whole) {
+TEST_P(LogKill, a_look_beside_a_process_that_writes_is_whole) {
   segment_bytes_ = 16 * tiny;  // Else what a look opens is gone again, each time.
   const TempFolder folder;
   const std::string path = folder.file("idem.log");
@@ -77,10 +90,10 @@ TEST_F(LogKill, a_look_beside_a_process_that_writes_is_whole) {
       copies.push_back(copy);
     }
   });
-  const auto said = run_and_kill(path, 1, 60'000);
+  const auto said = run_and_kill(path, 2 * keys_of_a_life + 1, 150'000);
   has_ended = true;
   looks.join();
-  clock.advance(a_life);
+  clock.advance(3 * a_life);
   for (const auto& [copy, before] : copies) {
     const auto store = open(copy);
     ASSERT_NE(store, nullptr);
@@ -89,6 +102,9 @@ TEST_F(LogKill, a_look_beside_a_process_that_writes_is_whole) {
   EXPECT_GT(checks, 0);
   fmt::print("checks={} backups={} said={}\n", checks.load(), copies.size(), said.size());
 }
+
+INSTANTIATE_TEST_SUITE_P(Shards, LogKill, testing::Values("log", "sharded"),
+                         [](const auto& kind) { return kind.param; });
 
 }  // namespace
 }  // namespace idem::test
