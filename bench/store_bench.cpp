@@ -17,7 +17,7 @@
 
 /// Durable reserve + complete pairs per second: `store_bench [STORE-URL] [pairs] [AT-ONCE... |
 /// replay]`; "breaker+" before the URL puts a gateway's circuit breaker before it. Each of N chains
-/// asks for a reserve, then completes it, then goes on with a new key.
+/// asks for a reserve, then completes it, then goes on with a new key. SHARDS: of embedded:.
 
 namespace {
 
@@ -127,7 +127,11 @@ int replays(Store& store, std::uint64_t count) {
 
 std::expected<std::unique_ptr<Store>, std::string> open(const std::string& where) {
   const std::string_view watched = "breaker+";
-  if (!where.starts_with(watched)) return open_store(where, {});
+  OpenOptions options;
+  if (const char* const shards = std::getenv("SHARDS")) {
+    options.shards = static_cast<std::uint32_t>(std::strtoul(shards, nullptr, 10));
+  }
+  if (!where.starts_with(watched)) return open_store(where, {}, options);
   auto store = open_store(where.substr(watched.size()), {});
   if (!store) return store;
   return make_circuit_breaker(std::move(*store));

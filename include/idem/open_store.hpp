@@ -112,10 +112,10 @@ struct OpenOptions {
   /// other stores have no use for it. 11 bits of it for each record keep a look for a key at
   /// one read.
   std::size_t cache_bytes = 256UL << 20U;
-  /// Among how many writers `embedded:` spreads the records, each with a log and a thread of its
+  /// Among how many shards `embedded:` spreads the records, each with a log and a thread of its
   /// own; other stores have no use for it. If it differs from the store's number, the store moves
-  /// records before it is open, some 100,000 a second. 0: the store's own number; a new one gets
-  /// one writer.
+  /// records before it is open, some 80,000 a second, and is refused if it cannot read one that it
+  /// has to move. 0: the store's own number; a new one gets one for each four processors.
   std::uint32_t shards = 0;
 };
 

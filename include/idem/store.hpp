@@ -369,7 +369,8 @@ struct Sweep {
   std::size_t limit = 0;
 };
 /// Drops up to `limit` bodies, failed records and tombstones that are due (§3), of all kinds in the
-/// order in which they became due. Leaves in_progress and unknown alone.
+/// order in which they became due; in a store of several shards each shard does so, if the limit is
+/// no less than their number. Leaves in_progress and unknown alone.
 struct Reap {
   using Reply = std::vector<LifecycleStep>;
   std::size_t limit = 0;

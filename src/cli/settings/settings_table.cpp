@@ -157,8 +157,9 @@ Table store_settings(GatewayFlags& f) {
       {"store_cache", "--store-cache", config::size_up_to(store_cache_bytes_max), &f.store_cache,
        "memory that embedded: may use instead of reads from its disk"},
       {"store_shards", "--store-shards", number(0, store_shards_max), &f.store_shards,
-       "writers among which embedded: spreads its records; by default (0) as many as it has, a new "
-       "store one. A start with another number moves records first"},
+       "shards of embedded:, each with a log and a thread of its own; by default (0) as many as the "
+       "store has, a new one one for each four processors. A start with another number moves "
+       "records first"},
       {"store_id", "--store-id", text, &f.store_id,
        "the id that the store must have, as the start logs it; another or a new store is refused"},
       {"migrate", "--migrate", truth, &f.migrate, "upgrade the store's schema if it is older"},

@@ -29,9 +29,11 @@ constexpr std::uint64_t growth_bytes = 4UL << 20U;
 /// disk.
 constexpr std::uint64_t prepare_after = 1UL << 20U;
 /// Of the log, the files of versions, the table of ids, and of keys and values of the index.
-constexpr std::uint32_t format_version = 2;
+constexpr std::uint32_t format_of_one = 2;  ///< Of a store that never had several shards.
+/// A program that does not know of shards would look for every key in the first one.
+constexpr std::uint32_t format_of_several = 3;
 constexpr std::uint64_t format_magic = 0x676f6c2d6d656469;  // "idem-log"
-constexpr std::size_t format_bytes = sizeof format_magic + sizeof format_version + 16;
+constexpr std::size_t format_bytes = sizeof format_magic + sizeof format_of_one + 16;
 constexpr std::uint32_t magic = 0x314d4449;  // "IDM1"
 /// A frame is written up to the end of its last page: so no page with an earlier frame is ever
 /// written again, and the kernel need not read a page in order to write a part of it.
@@ -175,26 +177,37 @@ std::expected<void, std::string> CommitLog::read_format(bool may_make) {
   if (bytes.empty()) {
     if (!may_make || !files_.is_empty()) return std::unexpected(path + " is missing");
     random_bytes(salt_);
-    bytes.assign(format_bytes, '\0');
-    ByteWriter out(bytes.data());
-    out.number(format_magic);
-    out.number(format_version);
-    out.bytes(salt_);
-    append_checksum(RecordId{}, bytes);
-    if (write_whole(files_.folder(), path, bytes)) return {};
-    return std::unexpected(fmt::format("{} cannot be written: {}", path, std::strerror(errno)));
+    return write_format(format_of_one);
   }
   const auto sound = without_checksum(RecordId{}, bytes);
   if (!sound || sound->size() != format_bytes) return std::unexpected(path + " is damaged");
   ByteReader in(*sound);
   const auto magic_found = in.number<std::uint64_t>();
-  const auto version = in.number<std::uint32_t>();
-  if (magic_found != format_magic || version != format_version) {
-    return std::unexpected(fmt::format("{}: has format {}, and this program knows {}",
-                                       files_.folder(), version, format_version));
+  format_ = in.number<std::uint32_t>();
+  if (magic_found != format_magic || format_ < format_of_one || format_ > format_of_several) {
+    return std::unexpected(fmt::format("{}: has format {}, and this program knows {} and {}",
+                                       files_.folder(), format_, format_of_one, format_of_several));
   }
   in.bytes(salt_);
   return {};
+}
+
+std::expected<void, std::string> CommitLog::allow_shards() {
+  if (format_ == format_of_several) return {};
+  return write_format(format_of_several);
+}
+
+std::expected<void, std::string> CommitLog::write_format(std::uint32_t format) {
+  const std::string path = files_.folder() + "/format";
+  std::string bytes(format_bytes, '\0');
+  ByteWriter out(bytes.data());
+  out.number(format_magic);
+  out.number(format);
+  out.bytes(salt_);
+  append_checksum(RecordId{}, bytes);
+  format_ = format;
+  if (write_whole(files_.folder(), path, bytes)) return {};
+  return std::unexpected(fmt::format("{} cannot be written: {}", path, std::strerror(errno)));
 }
 
 // A file that a crash left without a frame is used as it is. One that grows ends early.

@@ -25,6 +25,8 @@ class CommitLog {
   CommitLog(const std::string& folder, std::uint64_t file_bytes, Background& background);
 
   std::expected<void, std::string> open();
+  /// From now on only programs that know of shards open the store. The error is a sentence.
+  std::expected<void, std::string> allow_shards();
   /// To replay() alone, beside the process that appends; changes nothing. What is written meanwhile
   /// may look like damage. look_at_format() comes first: tag() is valid then.
   std::expected<void, std::string> look_at_format();
@@ -65,6 +67,7 @@ class CommitLog {
     return !last_in_.empty() && last_in_.begin()->second <= reusable_to_;
   }
   std::expected<void, std::string> read_format(bool may_make);
+  std::expected<void, std::string> write_format(std::uint32_t format);
   void begin_file();
   bool lay_out(std::uint32_t number);
   void make_name_durable();
@@ -91,6 +94,7 @@ class CommitLog {
   bool needs_file_ = false;                      ///< As begins_file() found.
   bool asked_for_spare_ = false;                 ///< Since this file began.
   std::atomic<std::uint32_t> durable_name_ = 0;  ///< The newest that was laid out and synced.
+  std::uint32_t format_ = 0;
   StoreTag salt_{};
   std::unique_ptr<char[], DropBuffer> buffer_;
   std::size_t buffer_bytes_ = 0;

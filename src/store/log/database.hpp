@@ -82,6 +82,8 @@ class Database {
   void check(const ::rocksdb::Iterator& at, std::string_view doing) const;
 
   IdTable& ids() noexcept { return ids_; }
+  /// As CommitLog's.
+  std::expected<void, std::string> allow_shards() { return log_.allow_shards(); }
 
   /// Reads all of the index in RocksDB. Empty: it is whole, and so iterate() reads it to its end.
   std::string damage_of_index();

@@ -30,8 +30,10 @@ struct LogOptions {
   LogSizes sizes{};  ///< Of all shards together.
   /// As OpenOptions::shards.
   std::uint32_t shards = 0;
-  /// Called now and then while the records are moved to other shards: how many were.
-  std::function<void(std::uint64_t moved)> moving{};
+  std::uint32_t shards_of_new = 1;  ///< With `shards` 0.
+  /// Called now and then while records are moved to that number of shards, and at the end: how many
+  /// were.
+  std::function<void(std::uint32_t shards, std::uint64_t moved)> moving{};
 };
 
 /// Opens the store in the directory `path`: a log of all commits, and an index in RocksDB. Makes it

@@ -143,8 +143,12 @@ class Opening {
     const Found& first = found_.front();
     if (first.number) return refused(path_, is_a_shard(*first.number));
     layout_ = first.layout;
-    const bool is_given = options_.shards != 0 && !options_.as_recorded;
-    shards_ = is_given ? options_.shards : layout_.shards;
+    shards_ = layout_.shards;
+    if (!options_.as_recorded && options_.shards != 0) {
+      shards_ = options_.shards;
+    } else if (!first.identity) {
+      shards_ = options_.shards_of_new;
+    }
     for (std::uint32_t shard = 1; shard < layout_.folders; ++shard) {
       if (!has_store(folder_of(shard))) return refused(path_, lacks_shard(shard));
       if (auto opened = add(shard); !opened) return opened;
@@ -160,7 +164,7 @@ class Opening {
   std::uint32_t expected_shards() const {
     std::uint32_t folders = 1;
     while (folders < store_shards_max && has_store(folder_of(folders))) ++folders;
-    return std::max(folders, options_.shards);
+    return std::max({folders, options_.shards, has_store(path_) ? 1U : options_.shards_of_new});
   }
 
   Done add(std::uint32_t shard) {
@@ -230,6 +234,10 @@ class Opening {
 
   // The first shard last: without its layout the new ones do not count.
   Done record() {
+    if (shards_ > 1) {
+      const auto allowed = found_.front().shard.db->allow_shards();
+      if (!allowed) return refused(path_, allowed.error());
+    }
     if (options_.restored) highest_fence_ += transitions::restored_fence_gap;
     for (std::uint32_t shard = static_cast<std::uint32_t>(found_.size()); shard-- > 0;) {
       Found& found = found_[shard];
@@ -263,7 +271,10 @@ class Opening {
     if (!layout_.is_moving) return {};
     crash_point(CrashPoint::shards_moving);
     const Done moved = with_shards([this](std::span<OpenedShard> shards) -> Done {
-      const auto done = move_records(shards, shards_, options_.moving);
+      const auto progress = [this](std::uint64_t records) {
+        if (options_.moving) options_.moving(shards_, records);
+      };
+      const auto done = move_records(shards, shards_, progress);
       if (!done) return refused(path_, done.error());
       crash_point(CrashPoint::shards_moved);
       Meta meta(*shards.front().db);

@@ -5,6 +5,9 @@
 #include "store/log/log_store.hpp"
 #include "store/log/look.hpp"
 
+#include <algorithm>
+#include <thread>
+
 namespace idem {
 namespace {
 
@@ -12,16 +15,22 @@ constexpr std::string_view scheme = "embedded:";
 
 std::expected<void, std::string> check(const std::string&) { return {}; }
 
+/// Why four: docs/internals/log.md.
+std::uint32_t shards_of_new() {
+  constexpr std::uint32_t processors_of_one = 4;
+  return std::clamp(std::thread::hardware_concurrency() / processors_of_one, 1U, store_shards_max);
+}
+
 std::expected<std::unique_ptr<Store>, StoreError> open(const std::string& url,
                                                        const IdentitySettings& identity,
                                                        const OpenOptions& options) {
   LogOptions how{.host = {}, .which = options.which, .opened = options.opened};
   how.sizes.cache_bytes = options.cache_bytes;
   how.shards = options.shards;
+  how.shards_of_new = shards_of_new();
   if (options.log) {
-    how.moving = [&options](std::uint64_t moved) {
-      options.log(LogLevel::info, "store_shards_moving",
-                  {{"shards", options.shards}, {"records", moved}});
+    how.moving = [&options](std::uint32_t shards, std::uint64_t moved) {
+      options.log(LogLevel::info, "store_shards_moving", {{"shards", shards}, {"records", moved}});
     };
   }
   return open_log(url.substr(scheme.size()), identity, how);

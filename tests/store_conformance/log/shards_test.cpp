@@ -44,7 +44,7 @@ class Shards : public OnLostMedium {
                                .cache_bytes = 4UL << 20U,
                                .buffer_bytes = 128UL << 10U},
                      .shards = shards,
-                     .moving = [this](std::uint64_t moved) { moved_ = moved; }});
+                     .moving = [this](std::uint32_t, std::uint64_t moved) { moved_ = moved; }});
   }
   void open(std::uint32_t shards) {
     store_.reset();
@@ -142,6 +142,22 @@ TEST_F(Shards, a_start_with_another_number_moves_what_belongs_elsewhere) {
   const auto claimed = ask(Claim{token(9), "x", lease, true});
   ASSERT_TRUE(claimed);
   EXPECT_EQ(claimed->request, "POST / later");
+}
+
+// Format 2: a program from before shards refuses the store, and so looks for no key in one of them.
+TEST_F(Shards, T01_a_store_of_several_has_a_format_of_its_own) {
+  const auto format = [&](const std::string& of) { return content_of(of + "/commits/format")[8]; };
+  open(1);
+  complete_many(0, 10);
+  EXPECT_EQ(format(path()), 2);
+  open(2);
+  EXPECT_EQ(format(path()), 3);
+  expect_answers(0, 10);
+  ASSERT_TRUE(segments::back_up_store(path(), folder_.file("backup"), {}));
+  EXPECT_EQ(format(folder_.file("backup")), 3);
+  open(0);
+  EXPECT_EQ(format(path()), 3);
+  expect_answers(0, 10);
 }
 
 TEST_F(Shards, evidence_moves_also_where_its_record_is_gone) {
