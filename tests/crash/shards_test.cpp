@@ -62,7 +62,7 @@ TEST_F(ShardsKilled, T16_a_start_that_is_killed_while_it_moves_records_loses_non
   }
   int shards = 1;
   for (const std::string point :
-       {"shards_moving", "shard_copied", "shard_copied:2", "shard_copied:3", "shards_moved"}) {
+       {"shards_moving", "shard_copied", "shard_copied:2", "shards_moved"}) {
     SCOPED_TRACE(point);
     const int next = shards % 4 + 2;
     Gateway killed(with(next, point));

@@ -50,18 +50,14 @@ std::unique_ptr<Store> expect_open(std::expected<std::unique_ptr<Store>, StoreEr
 
 std::unique_ptr<Store> open_by_url(const std::string& url, const TestClock& clock,
                                    const IdentitySettings& settings) {
-  if (url.starts_with("embedded:")) {
+  const bool is_sharded = url.starts_with("sharded:");
+  if (is_sharded || url.starts_with("embedded:")) {
     // Its files are so small that they begin, end and are copied together all the time.
     const LogSizes small{
         .segment_bytes = 64UL << 10U, .cache_bytes = 1UL << 20U, .buffer_bytes = 128UL << 10U};
-    return expect_open(open_log(url.substr(std::string("embedded:").size()), settings,
-                                {.host = clock.host(), .sizes = small}));
-  }
-  if (url.starts_with("sharded:")) {
-    const LogSizes small{
-        .segment_bytes = 64UL << 10U, .cache_bytes = 3UL << 20U, .buffer_bytes = 128UL << 10U};
-    return expect_open(open_log(url.substr(std::string("sharded:").size()), settings,
-                                {.host = clock.host(), .sizes = small, .shards = shards_of_sharded}));
+    const std::uint32_t shards = is_sharded ? shards_of_sharded : 0;
+    return expect_open(open_log(url.substr(url.find(':') + 1), settings,
+                                {.host = clock.host(), .sizes = small, .shards = shards}));
   }
   auto store = url == "memory:" ? open_memory(settings, clock.host().wall)
                                 : open_sqlite(url.substr(std::string("sqlite:").size()), settings,

@@ -72,10 +72,11 @@ std::unique_ptr<Store> open_by_url(const std::string& url, const TestClock& cloc
 /// clock is the test's.
 class StorePlace {
  public:
-  /// `kind`: "memory:", "sqlite:", "embedded:", "sharded:" (that with three shards), "postgres:", "postgres_pooled:" (behind PgBouncer), "mysql:",
-  /// "redis:", "redis_cluster:", "dynamodb:", "hybrid:" of PostgreSQL and Redis, or "hybrid_mysql:"
-  /// of MySQL and Redis. With "sealed_" before it the store encrypts what it keeps, with "scoped_"
-  /// each scope under a key of its own.
+  /// `kind`: "memory:", "sqlite:", "embedded:", "sharded:" (the same with three shards),
+  /// "postgres:", "postgres_pooled:" (behind PgBouncer), "mysql:", "redis:", "redis_cluster:",
+  /// "dynamodb:", "hybrid:" of PostgreSQL and Redis, or "hybrid_mysql:" of MySQL and Redis. With
+  /// "sealed_" before it the store encrypts what it keeps, with "scoped_" each scope under a key of
+  /// its own.
   StorePlace(std::string kind, TestClock& clock);
   ~StorePlace();
 

@@ -157,8 +157,8 @@ Table store_settings(GatewayFlags& f) {
       {"store_cache", "--store-cache", config::size_up_to(store_cache_bytes_max), &f.store_cache,
        "memory that embedded: may use instead of reads from its disk"},
       {"store_shards", "--store-shards", number(0, store_shards_max), &f.store_shards,
-       "shards of embedded:, each with a log and a thread of its own; by default (0) as many as the "
-       "store has, a new one one for each four processors. A start with another number moves "
+       "shards of embedded:, each with a log and a thread; by default (0) as many as the store "
+       "has, and in a new one one for each four processors. A start with another number moves "
        "records first"},
       {"store_id", "--store-id", text, &f.store_id,
        "the id that the store must have, as the start logs it; another or a new store is refused"},

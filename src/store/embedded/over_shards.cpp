@@ -12,7 +12,7 @@
 namespace idem::embedded {
 namespace {
 
-/// Gathers one result of each of `count` askings; whoever comes last goes on with them.
+/// Gathers one result of each of `count` askings; the last one goes on with all of them.
 class Gathering {
  public:
   using Then = std::move_only_function<void(std::vector<StoreResult>)>;

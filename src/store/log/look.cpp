@@ -178,15 +178,19 @@ std::expected<StoreLook, StoreFileError> look_at_store(const std::string& path) 
   const auto layout = layout_of(path, *first);
   if (!layout) return std::unexpected(layout.error());
   look.shards.push_back(std::move(*first));
+  std::vector<StartMark> marks;
   for (std::uint32_t shard = 1; shard < layout->shards; ++shard) {
     const std::string folder = folder_of_shard(path, shard);
     if (!has_store(folder)) return std::unexpected(refusal(path, lacks_shard(shard)));
     auto other = look_at_shard(folder);
     if (!other) return std::unexpected(std::move(other.error()));
-    const auto number = Meta(*other->db).number(meta_shard);
+    Meta meta(*other->db);
+    const auto number = meta.number(meta_shard);
     if (number && *number != shard) {
       return std::unexpected(refusal(folder, has_other_shard(shard)));
     }
+    const auto mark = read_start_mark(meta);
+    if (mark) marks.push_back(*mark);
     look.shards.push_back(std::move(*other));
   }
   if (layout->shards == 1) return look;
@@ -196,6 +200,13 @@ std::expected<StoreLook, StoreFileError> look_at_store(const std::string& path) 
   if (!again) return std::unexpected(again.error());
   if (again->shards != layout->shards) {
     return std::unexpected(refusal(path, "the number of its shards has changed: run this again"));
+  }
+  Meta meta(*first->db);
+  const auto mark = read_start_mark(meta);
+  for (std::uint32_t shard = 1; mark && shard <= marks.size(); ++shard) {
+    if (marks[shard - 1].fits(*mark)) continue;
+    return std::unexpected(refusal(
+        path, is_of_another_start(shard) + ". If it was started meanwhile, run this again"));
   }
   look.shards.front() = std::move(*first);
   return look;

@@ -23,6 +23,8 @@ constexpr std::size_t ids_at_once = 4'096;
 /// Of records in one commit of each shard, about.
 constexpr std::size_t bytes_at_once = 4UL << 20U;
 constexpr std::size_t records_at_once = 1'024;
+/// Of one without answer and request, with its lines in lists.
+constexpr std::size_t bytes_of_record = 500;
 constexpr std::uint64_t records_between_progress = 100'000;
 
 std::unexpected<std::string> unmovable(std::string_view why) {
@@ -51,6 +53,8 @@ class Moving {
     if (progress_ && moved_ > 0) progress_(moved_);
     return {};
   }
+  /// Of the records that leave their shards.
+  std::uint64_t bytes() const noexcept { return bytes_; }
 
  private:
   bool stays(const RecordId& id, std::uint32_t at) const {
@@ -97,15 +101,24 @@ class Moving {
     for (const RecordId& id : ids) {
       auto row = shard.table->load(id, Parts::all, {});
       if (!row) return unmovable(row.error().detail);
-      if (!*row || only_look) continue;
-      bytes += (*row)->record.response ? (*row)->record.response->body.size() : 0;
-      bytes += (*row)->record.stored_request ? (*row)->record.stored_request->size() : 0;
+      if (!*row) continue;
+      const std::size_t size = size_of((*row)->record);
+      bytes_ += size;
+      if (only_look) continue;
+      bytes += size;
       moving.push_back(std::move(**row));
       if (bytes < bytes_at_once && moving.size() < records_at_once) continue;
       if (Done done = move_rows(shard, moving); !done) return done;
       bytes = 0;
     }
     return move_rows(shard, moving);
+  }
+
+  static std::size_t size_of(const Record& record) {
+    std::size_t bytes = bytes_of_record;
+    if (record.response) bytes += record.response->body.size();
+    if (record.stored_request) bytes += record.stored_request->size();
+    return bytes;
   }
 
   // First they are durable in their shards.
@@ -211,13 +224,16 @@ class Moving {
   std::uint32_t count_;
   Progress progress_;
   std::uint64_t moved_ = 0;
+  std::uint64_t bytes_ = 0;
 };
 
 }  // namespace
 
-std::expected<void, std::string> see_whether_movable(std::span<OpenedShard> shards,
-                                                     std::uint32_t count) {
-  return Moving(shards, count, {}).move(true);
+std::expected<std::uint64_t, std::string> bytes_to_move(std::span<OpenedShard> shards,
+                                                        std::uint32_t count) {
+  Moving moving(shards, count, {});
+  if (auto looked = moving.move(true); !looked) return std::unexpected(std::move(looked.error()));
+  return moving.bytes();
 }
 
 std::expected<void, std::string> move_records(std::span<OpenedShard> shards, std::uint32_t count,

@@ -9,10 +9,10 @@
 
 namespace idem::segments {
 
-/// Why the records cannot be spread over the first `count` shards: what cannot be read cannot be
-/// moved, and its key would run again. Changes nothing; the error is a sentence.
-std::expected<void, std::string> see_whether_movable(std::span<OpenedShard> shards,
-                                                     std::uint32_t count);
+/// About how many bytes of records move_records() writes. An error, a sentence, if one cannot be
+/// read: it could not be moved, and its key would run again. Changes nothing.
+std::expected<std::uint64_t, std::string> bytes_to_move(std::span<OpenedShard> shards,
+                                                        std::uint32_t count);
 
 /// Brings every record, and every line of evidence, to its shard of the first `count`; the others
 /// are empty then. Nobody else has the shards. A start that is cut off in between leaves a record

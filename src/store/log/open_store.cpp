@@ -3,6 +3,7 @@
 #include "core/naming/copied_identity.hpp"
 #include "core/record/which_store.hpp"
 #include "core/transitions/transitions.hpp"
+#include "store/embedded/room_on_disk.hpp"
 #include "store/embedded/running_rows.hpp"
 #include "store/log/files.hpp"
 #include "store/log/making.hpp"
@@ -39,6 +40,7 @@ struct Found {
   std::optional<ClockMark> mark;
   std::optional<std::uint64_t> number;  ///< Of which shard it is, if it is not the first.
   Layout layout{};
+  StartMark start{};
   bool was_open = false;
 };
 
@@ -62,6 +64,7 @@ std::expected<Found, StoreError> open_shard(const std::string& path, const LogSi
   found.mark = note(meta.clock_mark());
   found.number = note(meta.number(meta_shard));
   found.layout = note(read_layout(meta));
+  found.start = note(read_start_mark(meta));
   if (!damage.empty()) {
     return refused(path, "is damaged: " + damage +
                              ". Every key could run again, so it is not opened and nothing was "
@@ -109,9 +112,9 @@ class Opening {
 
   std::expected<OpenedStoreParts, StoreError> open() {
     using Step = std::expected<void, StoreError> (Opening::*)();
-    for (const Step step :
-         {&Opening::open_what_is_there, &Opening::decide_identity, &Opening::see_whether_movable,
-          &Opening::make_what_lacks, &Opening::record, &Opening::move}) {
+    for (const Step step : {&Opening::open_what_is_there, &Opening::clear_leftovers,
+                            &Opening::decide_identity, &Opening::see_whether_movable,
+                            &Opening::make_what_lacks, &Opening::record, &Opening::move}) {
       if (auto done = (this->*step)(); !done) return Refusal(std::move(done.error()));
     }
     if (options_.opened) options_.opened(settled_.which);
@@ -134,10 +137,7 @@ class Opening {
   std::string folder_of(std::uint32_t shard) const { return folder_of_shard(path_, shard); }
 
   Done open_what_is_there() {
-    const std::uint32_t expected = expected_shards();
-    sizes_ = sizes_of_one(options_.sizes, expected);
-    // Until the first one is read, nobody knows whether there are others.
-    if (expected > 1) in_common_ = std::make_shared<embedded::InCommon>();
+    sizes_ = sizes_of_one(options_.sizes, expected_shards());
     if (auto opened = add(0); !opened) return opened;
     found_.reserve(store_shards_max);  // The first one is looked at while others come.
     const Found& first = found_.front();
@@ -156,7 +156,42 @@ class Opening {
       const bool is_its = found.number == shard && found.identity && first.identity &&
                           found.identity->store_id == first.identity->store_id;
       if (!is_its) return refused(folder_of(shard), has_other_shard(shard));
+      if (!found.start.fits(first.start)) return refused(path_, is_of_another_start(shard));
     }
+    return {};
+  }
+
+  /// Folders that the store does not count among its own: they were emptied, or a start that made
+  /// them was cut off. One with records means that the first shard is not the one beside which they
+  /// were written.
+  Done clear_leftovers() {
+    std::error_code code;
+    if (!std::filesystem::exists(path_ + "/shards", code)) return {};
+    for (std::uint32_t shard = 1; shard < store_shards_max; ++shard) {
+      std::filesystem::remove_all(gone_name(shard), code);
+      if (shard < layout_.folders || !std::filesystem::exists(folder_of(shard), code)) continue;
+      if (has_store(folder_of(shard))) {
+        embedded::InCommon alone;
+        auto opened = open_shard(folder_of(shard), sizes_, &alone);
+        if (!opened) return Refusal(std::move(opened.error()));
+        if (!opened->shard.is_empty()) return refused(path_, has_unknown_shard(shard));
+      }
+      if (auto dropped = drop(shard); !dropped) return dropped;
+    }
+    return {};
+  }
+
+  std::string gone_name(std::uint32_t shard) const { return folder_of(shard) + ".gone"; }
+
+  /// Under another name first: what is deleted in part must not be taken for a shard.
+  Done drop(std::uint32_t shard) {
+    std::error_code code;
+    std::filesystem::rename(folder_of(shard), gone_name(shard), code);
+    if (!code) {
+      sync_folder(path_ + "/shards");
+      std::filesystem::remove_all(gone_name(shard), code);
+    }
+    if (code) return refused(folder_of(shard), "cannot be removed: " + code.message());
     return {};
   }
 
@@ -209,13 +244,15 @@ class Opening {
   Done see_whether_movable() {
     if (!is_to_move()) return {};
     return with_shards([this](std::span<OpenedShard> shards) -> Done {
-      const auto movable = segments::see_whether_movable(shards, shards_);
-      if (!movable) return refused(path_, movable.error());
+      const auto bytes = bytes_to_move(shards, shards_);
+      if (!bytes) return refused(path_, bytes.error());
+      // What a record leaves behind gets free later.
+      const auto why = embedded::why_too_full(path_, *bytes, 0, "moving its records to shards");
+      if (why) return refused(path_, *why);
       return {};
     });
   }
 
-  // What lies at their places was emptied, or belongs to a start that was cut off before record().
   Done make_what_lacks() {
     const std::string parent = path_ + "/shards";
     if (shards_ <= layout_.folders) return {};
@@ -224,9 +261,6 @@ class Opening {
     }
     sync_folder(path_);
     for (std::uint32_t shard = layout_.folders; shard < shards_; ++shard) {
-      std::error_code code;
-      std::filesystem::remove_all(folder_of(shard), code);
-      if (code) return refused(folder_of(shard), "cannot be cleared: " + code.message());
       if (auto added = add(shard); !added) return added;
     }
     return {};
@@ -239,6 +273,13 @@ class Opening {
       if (!allowed) return refused(path_, allowed.error());
     }
     if (options_.restored) highest_fence_ += transitions::restored_fence_gap;
+    StartMark mark{found_.front().start.present, StartMark::random()};
+    if (found_.size() > 1) {  // The others get it before the first one has it as its present one.
+      Meta meta(*found_.front().shard.db);
+      write_start_mark(meta, mark);
+      found_.front().shard.db->commit();
+    }
+    mark.present = mark.next;
     for (std::uint32_t shard = static_cast<std::uint32_t>(found_.size()); shard-- > 0;) {
       Found& found = found_[shard];
       Database& db = *found.shard.db;
@@ -251,6 +292,7 @@ class Opening {
         found.shard.noted_fence = highest_fence_;
         db.remove(Family::meta, meta_copied_at);
       }
+      if (found_.size() > 1) write_start_mark(meta, mark);
       if (shard > 0) {
         meta.put_number(meta_shard, shard);
       } else if (is_to_move()) {
@@ -261,7 +303,7 @@ class Opening {
       }
       db.commit();
     }
-    if (in_common_) in_common_->last_fence = highest_fence_;
+    in_common_->last_fence = highest_fence_;
     return {};
   }
 
@@ -284,11 +326,9 @@ class Opening {
     });
     if (!moved) return moved;
     while (found_.size() > shards_) {
-      const std::string folder = folder_of(static_cast<std::uint32_t>(found_.size() - 1));
       found_.back().shard.table.reset();
       found_.pop_back();
-      std::error_code code;  // What stays is cleared before it is used again.
-      std::filesystem::remove_all(folder, code);
+      (void)drop(static_cast<std::uint32_t>(found_.size()));  // Or the next start does.
     }
     return {};
   }
@@ -306,7 +346,7 @@ class Opening {
   const IdentitySettings& settings_;
   const LogOptions& options_;
   LogSizes sizes_;
-  std::shared_ptr<embedded::InCommon> in_common_;
+  std::shared_ptr<embedded::InCommon> in_common_ = std::make_shared<embedded::InCommon>();
   Layout layout_;
   std::uint32_t shards_ = 1;
   std::vector<Found> found_;
@@ -318,6 +358,18 @@ class Opening {
 };
 
 }  // namespace
+
+bool OpenedShard::is_empty() {
+  bool is_empty = true;
+  table->visit([&](const Record*) { return is_empty = false; });
+  for (const Family family : {Family::evidence, Family::journals}) {
+    const auto at = db->iterate(family);
+    at->SeekToFirst();
+    is_empty = is_empty && !at->Valid();
+    db->check(*at, "a shard");
+  }
+  return is_empty;
+}
 
 std::expected<OpenedStoreParts, StoreError> open_store(const std::string& path,
                                                        const IdentitySettings& settings,

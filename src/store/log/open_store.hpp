@@ -16,10 +16,13 @@ struct OpenedShard {
   std::unique_ptr<Database> db;
   std::unique_ptr<RecordTable> table;  ///< Of `db`, and of what was running.
   Fence noted_fence = 0;
+
+  /// It has neither a record, nor evidence, nor a journal.
+  bool is_empty();
 };
 
 struct OpenedStoreParts {
-  std::shared_ptr<embedded::InCommon> in_common;  ///< Null: there is one shard.
+  std::shared_ptr<embedded::InCommon> in_common;
   std::vector<OpenedShard> shards;
   Identity identity;
   Naming naming;

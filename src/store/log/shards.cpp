@@ -2,15 +2,19 @@
 
 #include "core/bytes/byte_cursor.hpp"
 
+#include <idem/fingerprint.hpp>
+
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <array>
+#include <cstring>
 
 namespace idem::segments {
 namespace {
 
 constexpr std::string_view meta_layout = "layout";
+constexpr std::string_view meta_start = "start";
 
 /// Not less than `least`, but where it was less from the beginning.
 std::uint64_t share_of(std::uint64_t all, std::uint32_t shards, std::uint64_t least) {
@@ -41,6 +45,34 @@ void write_layout(Meta& meta, const Layout& layout) {
   out.number(layout.folders);
   out.number(std::uint32_t{layout.is_moving});
   meta.write(meta_layout, {bytes.data(), bytes.size()});
+}
+
+std::uint64_t StartMark::random() {
+  std::array<std::uint8_t, sizeof(std::uint64_t)> bytes{};
+  random_bytes(bytes);
+  std::uint64_t mark = 0;
+  std::memcpy(&mark, bytes.data(), sizeof mark);
+  return std::max<std::uint64_t>(mark, 1);
+}
+
+std::expected<StartMark, std::string> read_start_mark(Meta& meta) {
+  const auto value = meta.read(meta_start);
+  if (!value) return std::unexpected(value.error());
+  if (!*value) return StartMark{};
+  ByteReader in(**value);
+  StartMark mark;
+  mark.present = in.number<std::uint64_t>();
+  mark.next = in.number<std::uint64_t>();
+  if (in.is_cut_short()) return std::unexpected("the mark of its last start is damaged");
+  return mark;
+}
+
+void write_start_mark(Meta& meta, const StartMark& mark) {
+  std::array<char, 2 * sizeof(std::uint64_t)> bytes{};
+  ByteWriter out(bytes.data());
+  out.number(mark.present);
+  out.number(mark.next);
+  meta.write(meta_start, {bytes.data(), bytes.size()});
 }
 
 std::string folder_of_shard(const std::string& store, std::uint32_t shard) {
@@ -78,6 +110,22 @@ std::string has_other_shard(std::uint32_t shard) {
   return fmt::format(
       "is not shard {} of this store. Keys could run again, so the store is not opened: bring back "
       "the folder, or a copy of the store",
+      shard);
+}
+
+std::string is_of_another_start(std::uint32_t shard) {
+  return fmt::format(
+      "shard {} and the rest of the store were not written by the same process: one of them is an "
+      "older copy. Keys could run again, so the store is not opened: bring back the folder, or a "
+      "copy of the whole store",
+      shard);
+}
+
+std::string has_unknown_shard(std::uint32_t shard) {
+  return fmt::format(
+      "has records in shards/{:02}, of which the rest of the store knows nothing, perhaps because "
+      "it is an older copy. Keys could run again, so the store is not opened: bring back a copy of "
+      "the whole store, or move that folder away",
       shard);
 }
 

@@ -22,6 +22,22 @@ struct Layout {
 std::expected<Layout, std::string> read_layout(Meta& meta);
 void write_layout(Meta& meta, const Layout& layout);
 
+/// Each start marks all shards anew, so that one that was exchanged for a copy from before is
+/// noticed. A store that never had several shards has none: zero.
+struct StartMark {
+  std::uint64_t present = 0;
+  /// In the first shard: what a start that is cut off leaves in some of the others.
+  std::uint64_t next = 0;
+
+  static std::uint64_t random();
+  /// Whether this is another shard's where the first one has `first`.
+  bool fits(const StartMark& first) const noexcept {
+    return present == first.present || present == first.next;
+  }
+};
+std::expected<StartMark, std::string> read_start_mark(Meta& meta);
+void write_start_mark(Meta& meta, const StartMark& mark);
+
 /// Of the first shard the store's path.
 std::string folder_of_shard(const std::string& store, std::uint32_t shard);
 
@@ -39,5 +55,7 @@ StoreFileProgress part_of(const StoreFileProgress& progress, std::uint32_t shard
 std::string is_a_shard(std::uint64_t shard);
 std::string lacks_shard(std::uint32_t shard);
 std::string has_other_shard(std::uint32_t shard);
+std::string is_of_another_start(std::uint32_t shard);
+std::string has_unknown_shard(std::uint32_t shard);
 
 }  // namespace idem::segments

@@ -163,8 +163,8 @@ INSTANTIATE_TEST_SUITE_P(
                     Forgets{"names_of_versions", "log", "/records$"},
                     Forgets{"names_of_ids", "log", "/ids$"},
                     Forgets{"names_of_index", "log", "/index$"},
-                    Forgets{"names_of_shards", "sharded", "/shards$"}, Forgets{"wal", "sqlite", "-wal$"},
-                    Forgets{"database", "sqlite", "store$"}),
+                    Forgets{"names_of_shards", "sharded", "/shards$"},
+                    Forgets{"wal", "sqlite", "-wal$"}, Forgets{"database", "sqlite", "store$"}),
     [](const auto& one) { return one.param.name; });
 
 }  // namespace

@@ -91,6 +91,24 @@ class Shards : public OnLostMedium {
     return 1 + static_cast<int>(std::distance(fs::directory_iterator(path("/shards")), {}));
   }
 
+  using Parts = std::vector<std::string>;
+  /// The parts' files as they are now, as a kill would leave them if the store is open and idle.
+  void keep(const Parts& parts) {
+    fs::remove_all(path(".kept"));
+    fs::create_directories(path(".kept/shards"));
+    for (const std::string& part : parts) {
+      fs::copy(path(part), path(".kept" + part), fs::copy_options::recursive);
+    }
+  }
+  void bring_back(const Parts& parts) {
+    for (const std::string& part : parts) {
+      fs::remove_all(path(part));
+      fs::rename(path(".kept" + part), path(part));
+    }
+  }
+  const Parts first_shard{"/commits", "/records", "/ids", "/index"};
+  const Parts second_shard{"/shards/01"};
+
   std::optional<std::uint64_t> moved_;
 };
 
@@ -256,31 +274,20 @@ TEST_F(Shards, T01_what_cannot_be_read_is_not_moved_and_the_number_stays) {
   EXPECT_EQ(ask(Count{}).by_state[static_cast<std::size_t>(State::completed)], 200U);
 }
 
-// As when a start was killed between the commits of two shards.
+// As when the process was killed between the commits of two shards.
 TEST_F(Shards, S02_a_shard_that_missed_a_new_table_gets_it_at_the_start) {
   const std::vector<RouteName> pay{{{"POST"}, "/v1/payments", "pay", {}}};
   const std::vector<RouteName> charge{{{"POST"}, "/v1/payments", "charge", {}}};
   for (const bool is_first_behind : {false, true}) {
+    SCOPED_TRACE(is_first_behind);
     fs::remove_all(path());
     open(3);
     const auto before = ask(AdoptRoutes{pay});
-    store_.reset();
-    const std::vector<std::string> parts =
-        is_first_behind ? std::vector<std::string>{"/commits", "/records", "/ids", "/index"}
-                        : std::vector<std::string>{"/shards/01"};
-    fs::create_directories(path(".kept/shards"));
-    for (const std::string& part : parts) {
-      fs::copy(path(part), path(".kept" + part), fs::copy_options::recursive);
-    }
-    open(0);
+    keep(is_first_behind ? first_shard : second_shard);
     const auto after = ask(AdoptRoutes{charge});
     ASSERT_EQ(after.generation, before.generation + 1);
     store_.reset();
-    for (const std::string& part : parts) {
-      fs::remove_all(path(part));
-      fs::rename(path(".kept" + part), path(part));
-    }
-    fs::remove_all(path(".kept"));
+    bring_back(is_first_behind ? first_shard : second_shard);
     open(0);
     const std::uint64_t present = is_first_behind ? before.generation : after.generation;
     for (std::uint64_t number = 0; number < 20; ++number) {
@@ -293,6 +300,60 @@ TEST_F(Shards, S02_a_shard_that_missed_a_new_table_gets_it_at_the_start) {
     EXPECT_EQ(ask(AdoptRoutes{is_first_behind ? pay : charge}).generation, present);
     store_.reset();
   }
+}
+
+TEST_F(Shards, T01_a_shard_from_before_the_last_start_is_refused) {
+  for (const Parts& older : {first_shard, second_shard}) {
+    SCOPED_TRACE(older.front());
+    fs::remove_all(path());
+    open(3);
+    complete_many(0, 30);
+    store_.reset();
+    keep(older);
+    open(0);
+    complete_many(30, 60);
+    store_.reset();
+    bring_back(older);
+    EXPECT_NE(refusal(0).find("an older copy"), std::string::npos) << refusal(0);
+    EXPECT_NE(refusal(1).find("an older copy"), std::string::npos) << refusal(1);
+    EXPECT_FALSE(segments::check_store(path(), {}));
+    EXPECT_FALSE(segments::back_up_store(path(), folder_.file("copy"), {}));
+  }
+}
+
+// The first shard is from when it was the only one.
+TEST_F(Shards, T01_a_folder_with_records_that_nobody_counts_is_not_deleted) {
+  open(1);
+  complete_many(0, 30);
+  store_.reset();
+  keep(first_shard);
+  open(2);
+  complete_many(30, 60);
+  store_.reset();
+  bring_back(first_shard);
+  for (const std::uint32_t shards : {0U, 1U, 2U, 3U}) {
+    EXPECT_NE(refusal(shards).find("has records in shards/01"), std::string::npos)
+        << refusal(shards);
+  }
+  EXPECT_EQ(folders(), 2);
+}
+
+TEST_F(Shards, what_a_start_that_was_cut_off_left_is_cleared) {
+  open(1);
+  complete_many(0, 30);
+  store_.reset();
+  fs::create_directories(path("/shards/02.gone/index"));
+  const std::string other = folder_.file("other");
+  ASSERT_TRUE(open_log(other, test_settings(), {.host = clock.host()}));
+  fs::rename(other, path("/shards/01"));
+  open(0);
+  EXPECT_EQ(folders(), 1);
+  expect_answers(0, 30);
+  fs::create_directories(path("/shards/01"));
+  put_content(path("/shards/01/unfinished"), "");
+  open(2);
+  EXPECT_EQ(folders(), 2);
+  expect_answers(0, 30);
 }
 
 /// Asks from several threads at once.
