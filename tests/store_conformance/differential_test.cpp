@@ -415,7 +415,7 @@ TEST_P(Differential, T58_a_store_answers_as_the_reference_does) {
 INSTANTIATE_TEST_SUITE_P(
     Stores, Differential,
     testing::Values(std::pair("sqlite:", 30'000), std::pair("embedded:", 30'000),
-                    std::pair("sharded:", 30'000),
+                    std::pair("sharded:", 15'000), std::pair("resharded:", 30'000),
                     std::pair("postgres:", 4'000), std::pair("mysql:", 4'000),
                     std::pair("redis:", 10'000), std::pair("redis_cluster:", 4'000),
                     std::pair("dynamodb:", 4'000), std::pair("hybrid:", 4'000),

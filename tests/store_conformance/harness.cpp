@@ -51,11 +51,15 @@ std::unique_ptr<Store> expect_open(std::expected<std::unique_ptr<Store>, StoreEr
 std::unique_ptr<Store> open_by_url(const std::string& url, const TestClock& clock,
                                    const IdentitySettings& settings) {
   const bool is_sharded = url.starts_with("sharded:");
-  if (is_sharded || url.starts_with("embedded:")) {
+  const bool is_resharded = url.starts_with("resharded:");
+  if (is_sharded || is_resharded || url.starts_with("embedded:")) {
     // Its files are so small that they begin, end and are copied together all the time.
     const LogSizes small{
         .segment_bytes = 64UL << 10U, .cache_bytes = 1UL << 20U, .buffer_bytes = 128UL << 10U};
-    const std::uint32_t shards = is_sharded ? shards_of_sharded : 0;
+    static std::atomic<std::uint32_t> starts{0};
+    const std::uint32_t shards = is_sharded     ? shards_of_sharded
+                                 : is_resharded ? 1 + starts.fetch_add(3) % 5
+                                                : 0;
     return expect_open(open_log(url.substr(url.find(':') + 1), settings,
                                 {.host = clock.host(), .sizes = small, .shards = shards}));
   }

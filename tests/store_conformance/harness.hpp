@@ -73,6 +73,7 @@ std::unique_ptr<Store> open_by_url(const std::string& url, const TestClock& cloc
 class StorePlace {
  public:
   /// `kind`: "memory:", "sqlite:", "embedded:", "sharded:" (the same with three shards),
+  /// "resharded:" (with another number at each start),
   /// "postgres:", "postgres_pooled:" (behind PgBouncer), "mysql:", "redis:", "redis_cluster:",
   /// "dynamodb:", "hybrid:" of PostgreSQL and Redis, or "hybrid_mysql:" of MySQL and Redis. With
   /// "sealed_" before it the store encrypts what it keeps, with "scoped_" each scope under a key of

@@ -317,7 +317,7 @@ Database::Database(const DatabaseSettings& how, RunningSection& running)
     : path_(how.path),
       running_(&running),
       log_(how.path + "/commits", how.sizes.segment_bytes, background_),
-      records_(how.path + "/records", how.sizes.segment_bytes, background_),
+      records_(how.path + "/records", how.sizes, background_),
       ids_(how.path + "/ids",
            {.memtable_entries = how.sizes.buffer_bytes / entry_bytes,
             .cache_bytes = how.sizes.cache_bytes - index_cache_bytes(how.sizes)}) {}

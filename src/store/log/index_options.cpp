@@ -84,7 +84,7 @@ ColumnFamilyOptions family_options(Family family, const LogSizes& sizes,
   options.atomic_flush = true;
   options.allow_concurrent_memtable_write = false;
   options.max_background_jobs = 2;
-  options.max_open_files = 256;
+  options.max_open_files = static_cast<int>(sizes.open_files - sizes.open_files / 3);
   options.bytes_per_sync = mebibyte / 4;
   options.strict_bytes_per_sync = true;
   options.write_buffer_manager =

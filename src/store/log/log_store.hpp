@@ -17,6 +17,7 @@ struct LogSizes {
   /// run of ids is read instead.
   std::size_t cache_bytes = 256UL << 20U;
   std::size_t buffer_bytes = 8UL << 20U;  ///< Of changes that are not in their files.
+  std::uint32_t open_files = 384;         ///< Of the index two thirds, the others of versions.
 };
 
 struct LogOptions {

@@ -15,12 +15,6 @@
 #include <utility>
 
 namespace idem::segments {
-namespace {
-
-constexpr int open_files_max = 128;
-
-}  // namespace
-
 NumberedFiles::~NumberedFiles() {
   for (const auto& [number, file] : files_) {
     if (file >= 0) ::close(file);
@@ -105,7 +99,7 @@ int NumberedFiles::open_file(std::uint32_t number, int how) {
 }
 
 void NumberedFiles::keep_open(std::uint32_t number, int file) {
-  if (open_files_ >= open_files_max) {
+  if (open_files_ >= open_files_max_) {
     // The oldest, as the newest are asked for most.
     const auto oldest =
         std::ranges::find_if(files_, [](const auto& one) { return one.second >= 0; });

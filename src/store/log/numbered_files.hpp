@@ -18,6 +18,8 @@ class NumberedFiles {
   /// system can do that (O_DIRECT).
   NumberedFiles(std::string folder, std::string suffix, bool is_direct = false)
       : folder_(std::move(folder)), suffix_(std::move(suffix)), is_direct_(is_direct) {}
+  /// No more than so many are open at once.
+  void keep_open_at_most(int files) { open_files_max_ = files; }
   ~NumberedFiles();
   NumberedFiles(const NumberedFiles&) = delete;
   NumberedFiles& operator=(const NumberedFiles&) = delete;
@@ -65,6 +67,7 @@ class NumberedFiles {
   std::string folder_;
   std::string suffix_;
   std::map<std::uint32_t, int> files_;  ///< -1: not open.
+  int open_files_max_ = 128;
   int open_files_ = 0;
   bool is_direct_;
   bool is_look_ = false;

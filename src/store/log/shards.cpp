@@ -84,6 +84,7 @@ LogSizes sizes_of_one(LogSizes all, std::uint32_t shards) {
   all.segment_bytes = share_of(all.segment_bytes, shards, 16 * mebibyte);
   all.cache_bytes = share_of(all.cache_bytes, shards, mebibyte);
   all.buffer_bytes = share_of(all.buffer_bytes, shards, 2 * mebibyte);
+  all.open_files = static_cast<std::uint32_t>(share_of(all.open_files, shards, 48));
   return all;
 }
 

@@ -28,10 +28,12 @@ std::string version_path(const std::string& folder, std::uint32_t file) {
   return NumberedFiles(folder, std::string(suffix)).path_of(file);
 }
 
-VersionFiles::VersionFiles(std::string folder, std::uint64_t file_bytes, Background& background)
+VersionFiles::VersionFiles(std::string folder, const LogSizes& sizes, Background& background)
     : files_(std::move(folder), std::string(suffix)),
-      file_bytes_(file_bytes),
-      background_(background) {}
+      file_bytes_(sizes.segment_bytes),
+      background_(background) {
+  files_.keep_open_at_most(static_cast<int>(sizes.open_files / 3));
+}
 
 // Of what a look has in memory, the parts of deleted files have no present version.
 std::vector<std::uint32_t> VersionFiles::files() const {

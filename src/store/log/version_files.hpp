@@ -2,6 +2,7 @@
 
 #include "store/log/background.hpp"
 #include "store/log/files.hpp"
+#include "store/log/log_store.hpp"
 #include "store/log/numbered_files.hpp"
 
 #include <atomic>
@@ -19,7 +20,7 @@ std::string version_path(const std::string& folder, std::uint32_t file);
 /// synced_to() says that it is.
 class VersionFiles {
  public:
-  VersionFiles(std::string folder, std::uint64_t file_bytes, Background& background);
+  VersionFiles(std::string folder, const LogSizes& sizes, Background& background);
 
   std::expected<void, std::string> open() { return files_.open(); }
   /// To read alone, beside the process that writes; changes nothing.
