@@ -25,6 +25,8 @@ class StoreTask {
   /// Makes its steps, if it makes them itself. False: the store's medium runs it.
   virtual bool make_steps(const StepContext& /*context*/) { return false; }
 
+  /// Of what it stores, the part that may be large.
+  virtual std::size_t bytes() const noexcept { return 0; }
   virtual bool reserves() const noexcept { return false; }
   virtual bool settles() const noexcept { return false; }
 

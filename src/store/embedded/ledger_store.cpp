@@ -62,7 +62,10 @@ std::size_t bytes_of(const StoreCall& call) {
 std::span<QueuedCall> one_commit_of(std::span<QueuedCall> calls) {
   std::size_t bytes = 0;
   std::size_t count = 0;
-  while (count < calls.size() && bytes < commit_bytes) bytes += bytes_of(calls[count++].call);
+  while (count < calls.size() && bytes < commit_bytes) {
+    const QueuedCall& next = calls[count++];
+    bytes += next.task != nullptr ? next.task->bytes() : bytes_of(next.call);
+  }
   return calls.first(count);
 }
 

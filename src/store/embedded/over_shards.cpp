@@ -103,14 +103,14 @@ void find_next(Shards shards,
   }
   const auto gathering = std::make_shared<Gathering>(
       shards.size(), [shards, looks, then = std::move(then)](const auto& results) mutable {
-        if (const StoreError* const error = error_in(results)) {
-          return then(std::unexpected(*error));
-        }
         std::optional<std::size_t> first;
         for (std::size_t i = 0; i < looks->size(); ++i) {
           const Next& next = (*looks)[i]->next();
           if (next && (!first || *next < *(*looks)[*first]->next())) first = i;
         }
+        // A shard that fails does not keep the others from their work.
+        const StoreError* const error = error_in(results);
+        if (!first && error != nullptr) return then(std::unexpected(*error));
         then(first ? shards[*first].get() : nullptr);
       });
   for (std::size_t i = 0; i < shards.size(); ++i) {
@@ -150,10 +150,13 @@ class DueSteps : public std::enable_shared_from_this<DueSteps<Verb>> {
         asked_.size(), [self = this->shared_from_this()](std::vector<StoreResult> results) {
           self->answered(std::move(results));
         });
+    // Behind the last call the answers may change these members.
+    const auto asked = asked_;
+    const auto shares = shares_;
     Verb part = verb_;
-    for (std::size_t i = 0; i < asked_.size(); ++i) {
-      part.limit = shares_[i];
-      asked_[i]->call(StoreCall(part), Gathering::place(gathering, i));
+    for (std::size_t i = 0; i < asked.size(); ++i) {
+      part.limit = shares[i];
+      asked[i]->call(StoreCall(part), Gathering::place(gathering, i));
     }
   }
 

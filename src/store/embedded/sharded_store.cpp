@@ -2,6 +2,8 @@
 
 #include "store/embedded/shard_of.hpp"
 
+#include <idem/store_wait.hpp>
+
 #include <future>
 
 namespace idem::embedded {
@@ -61,9 +63,12 @@ ShardedStore::ShardedStore(std::vector<std::unique_ptr<LedgerStore>> shards)
 ShardedStore::~ShardedStore() {
   while (!is_quiet()) {
     for (const auto& shard : shards_) {
-      std::promise<void> reached;
-      shard->run(std::make_shared<Nothing>(), [&](const StoreResult&) { reached.set_value(); });
-      reached.get_future().wait();
+      const auto reached = std::make_shared<std::promise<void>>();
+      auto waiting = reached->get_future();
+      shard->run(std::make_shared<Nothing>(),
+                 [reached](const StoreResult&) { reached->set_value(); });
+      about_to_wait();
+      waiting.wait();
     }
   }
 }

@@ -53,14 +53,18 @@ class LookForNames final : public StoreTask {
   std::vector<Name*> names_;
 };
 
-/// Reserves a record that is there; if it has gone meanwhile, does nothing.
+/// Makes the reserve if a record is still there; if it has gone meanwhile, does nothing.
 class ReserveIfThere final : public StoreTask {
  public:
-  explicit ReserveIfThere(StoreCall call) : change_{std::move(call), {}} {}
+  ReserveIfThere(StoreCall call, const RecordId& there)
+      : change_{std::move(call), {}}, there_(there) {}
 
+  std::size_t bytes() const noexcept override {
+    const auto* const accept = std::get_if<Accept>(&change_.call);
+    return accept != nullptr ? accept->request.size() : 0;
+  }
   bool make_steps(const StepContext& context) override {
-    const RecordId id = reserve_of(change_.call).id;
-    const auto row = context.table.load(id, Parts::slot, context.now);
+    const auto row = context.table.load(there_, Parts::slot, context.now);
     is_gone_ = row && !(*row && transitions::is_live((*row)->record, context.now));
     if (!is_gone_) change_.result = do_step(change_.call, context);
     return true;
@@ -79,6 +83,7 @@ class ReserveIfThere final : public StoreTask {
 
  private:
   Change change_;
+  RecordId there_;
   bool is_gone_ = false;
 };
 
@@ -137,32 +142,40 @@ class WideReserve : public std::enable_shared_from_this<WideReserve> {
         break;
       }
     }
-    const Name& counts = same != nullptr ? *same : first != nullptr ? *first : names_.front();
-    if (shard_of(counts.id) == shard_of(names_.front().id)) {
-      reserve_at_home();
+    const Name* const counts = same != nullptr ? same : first;
+    if (counts == nullptr) {
+      shards_[home()]->call(call_at_home(), [self = shared_from_this()](StoreResult result) {
+        self->end(std::move(result));
+      });
+    } else if (shard_of(counts->id) == home()) {
+      reserve_if_there(call_at_home(), counts->id);
     } else {
-      reserve_elsewhere(counts);
+      reserve_if_there(call_of(*counts), counts->id);
     }
   }
 
-  void reserve_at_home() {
+  std::uint32_t home() const { return shard_of(names_.front().id); }
+
+  StoreCall call_at_home() const {
     StoreCall call = call_;
-    Reserve& reserve = reserve_of(call);
-    const std::uint32_t home = shard_of(reserve.id);
-    std::erase_if(reserve.also, [&](const OtherName& name) { return shard_of(name.id) != home; });
-    shards_[home]->call(std::move(call), [self = shared_from_this()](StoreResult result) {
-      self->end(std::move(result));
-    });
+    std::erase_if(reserve_of(call).also,
+                  [&](const OtherName& name) { return shard_of(name.id) != home(); });
+    return call;
   }
 
-  void reserve_elsewhere(const Name& name) {
+  StoreCall call_of(const Name& name) const {
     StoreCall call = call_;
     Reserve& reserve = reserve_of(call);
     reserve.id = name.id;
     reserve.fingerprints = name.fingerprints;
     reserve.also.clear();
-    const auto task = std::make_shared<ReserveIfThere>(std::move(call));
-    shards_[shard_of(name.id)]->run(task, [self = shared_from_this(), task](const StoreResult&) {
+    return call;
+  }
+
+  /// If it has gone, another one may count.
+  void reserve_if_there(StoreCall call, const RecordId& there) {
+    const auto task = std::make_shared<ReserveIfThere>(std::move(call), there);
+    shards_[shard_of(there)]->run(task, [self = shared_from_this(), task](const StoreResult&) {
       task->is_gone() ? self->look() : self->end(task->take_result());
     });
   }

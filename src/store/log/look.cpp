@@ -186,11 +186,12 @@ std::expected<StoreLook, StoreFileError> look_at_store(const std::string& path) 
     if (!other) return std::unexpected(std::move(other.error()));
     Meta meta(*other->db);
     const auto number = meta.number(meta_shard);
-    if (number && *number != shard) {
+    if (!number || *number != shard) {
       return std::unexpected(refusal(folder, has_other_shard(shard)));
     }
     const auto mark = read_start_mark(meta);
-    if (mark) marks.push_back(*mark);
+    if (!mark) return std::unexpected(refusal(folder, "is damaged: " + mark.error()));
+    marks.push_back(*mark);
     look.shards.push_back(std::move(*other));
   }
   if (layout->shards == 1) return look;
@@ -203,7 +204,8 @@ std::expected<StoreLook, StoreFileError> look_at_store(const std::string& path) 
   }
   Meta meta(*first->db);
   const auto mark = read_start_mark(meta);
-  for (std::uint32_t shard = 1; mark && shard <= marks.size(); ++shard) {
+  if (!mark) return std::unexpected(refusal(path, "is damaged: " + mark.error()));
+  for (std::uint32_t shard = 1; shard <= marks.size(); ++shard) {
     if (marks[shard - 1].fits(*mark)) continue;
     return std::unexpected(refusal(
         path, is_of_another_start(shard) + ". If it was started meanwhile, run this again"));

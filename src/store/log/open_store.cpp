@@ -41,6 +41,7 @@ struct Found {
   std::optional<std::uint64_t> number;  ///< Of which shard it is, if it is not the first.
   Layout layout{};
   StartMark start{};
+  std::optional<std::uint64_t> copied_at;  ///< Of a backup.
   bool was_open = false;
 };
 
@@ -65,6 +66,7 @@ std::expected<Found, StoreError> open_shard(const std::string& path, const LogSi
   found.number = note(meta.number(meta_shard));
   found.layout = note(read_layout(meta));
   found.start = note(read_start_mark(meta));
+  found.copied_at = note(meta.number(meta_copied_at));
   if (!damage.empty()) {
     return refused(path, "is damaged: " + damage +
                              ". Every key could run again, so it is not opened and nothing was "
@@ -104,6 +106,8 @@ std::expected<Settled, std::string> settle(std::optional<StoreIdentity> found,
   settled.identity = std::move(*identity);
   return settled;
 }
+
+constexpr std::uint64_t room_of_a_start = 16UL << 20U;
 
 class Opening {
  public:
@@ -156,7 +160,9 @@ class Opening {
       const bool is_its = found.number == shard && found.identity && first.identity &&
                           found.identity->store_id == first.identity->store_id;
       if (!is_its) return refused(folder_of(shard), has_other_shard(shard));
-      if (!found.start.fits(first.start)) return refused(path_, is_of_another_start(shard));
+      if (!found.start.fits(first.start) || found.copied_at != first.copied_at) {
+        return refused(path_, is_of_another_start(shard));
+      }
     }
     return {};
   }
@@ -169,8 +175,9 @@ class Opening {
     if (!std::filesystem::exists(path_ + "/shards", code)) return {};
     for (std::uint32_t shard = 1; shard < store_shards_max; ++shard) {
       std::filesystem::remove_all(gone_name(shard), code);
-      if (shard < layout_.folders || !std::filesystem::exists(folder_of(shard), code)) continue;
-      if (has_store(folder_of(shard))) {
+      // What is no store there stays, unless a shard is made in its place (see Making).
+      if (shard < layout_.folders || !has_store(folder_of(shard))) continue;
+      {
         embedded::InCommon alone;
         auto opened = open_shard(folder_of(shard), sizes_, &alone);
         if (!opened) return Refusal(std::move(opened.error()));
@@ -242,12 +249,16 @@ class Opening {
   }
 
   Done see_whether_movable() {
-    if (!is_to_move()) return {};
+    // A move that was begun looks at what it moves.
+    if (!is_to_move() || layout_.is_moving) return {};
     return with_shards([this](std::span<OpenedShard> shards) -> Done {
       const auto bytes = bytes_to_move(shards, shards_);
       if (!bytes) return refused(path_, bytes.error());
-      // What a record leaves behind gets free later.
-      const auto why = embedded::why_too_full(path_, *bytes, 0, "moving its records to shards");
+      // What a record leaves behind gets free later, and so do files of the logs.
+      const std::uint64_t logs = std::max<std::uint64_t>(shards_, shards.size()) *
+                                 (3 * sizes_.segment_bytes + room_of_a_start);
+      const auto why =
+          embedded::why_too_full(path_, *bytes + logs, 0, "moving its records to shards");
       if (why) return refused(path_, *why);
       return {};
     });
@@ -273,7 +284,9 @@ class Opening {
       if (!allowed) return refused(path_, allowed.error());
     }
     if (options_.restored) highest_fence_ += transitions::restored_fence_gap;
-    StartMark mark{found_.front().start.present, StartMark::random()};
+    StartMark mark = found_.front().start;
+    // Of a start that was cut off in between some may have the next one: it stays the next one.
+    if (mark.next == mark.present) mark.next = StartMark::random();
     if (found_.size() > 1) {  // The others get it before the first one has it as its present one.
       Meta meta(*found_.front().shard.db);
       write_start_mark(meta, mark);
@@ -287,10 +300,16 @@ class Opening {
       meta.put_identity(settled_.recorded);
       meta.put_clock_mark(clock_->mark());
       meta.put_number(meta_open, 1);
-      if (options_.restored) {
+      // The shard that granted the highest may be one that goes.
+      if (options_.restored || is_to_move()) {
         meta.put_number(meta_fences, highest_fence_);
         found.shard.noted_fence = highest_fence_;
+      }
+      const auto& copied_at = found_.front().copied_at;
+      if (options_.restored) {
         db.remove(Family::meta, meta_copied_at);
+      } else if (copied_at) {
+        meta.put_number(meta_copied_at, *copied_at);
       }
       if (found_.size() > 1) write_start_mark(meta, mark);
       if (shard > 0) {
@@ -318,6 +337,9 @@ class Opening {
       };
       const auto done = move_records(shards, shards_, progress);
       if (!done) return refused(path_, done.error());
+      for (OpenedShard& goes : shards.subspan(shards_)) {
+        if (!goes.is_empty()) return refused(path_, "not all of its records could be moved");
+      }
       crash_point(CrashPoint::shards_moved);
       Meta meta(*shards.front().db);
       write_layout(meta, {.shards = shards_, .folders = shards_, .is_moving = false});

@@ -103,22 +103,24 @@ std::string is_a_shard(std::uint64_t shard) {
 std::string lacks_shard(std::uint32_t shard) {
   return fmt::format(
       "is damaged: shard {} of its records is missing. Its keys could run again, so it is not "
-      "opened: bring back the folder, or a copy of the store",
+      "opened: bring back that very folder, or restore a backup of the whole store (idem store "
+      "restore)",
       shard);
 }
 
 std::string has_other_shard(std::uint32_t shard) {
   return fmt::format(
       "is not shard {} of this store. Keys could run again, so the store is not opened: bring back "
-      "the folder, or a copy of the store",
+      "that very folder, or restore a backup of the whole store (idem store restore)",
       shard);
 }
 
 std::string is_of_another_start(std::uint32_t shard) {
   return fmt::format(
       "shard {} and the rest of the store were not written by the same process: one of them is an "
-      "older copy. Keys could run again, so the store is not opened: bring back the folder, or a "
-      "copy of the whole store",
+      "older copy. Keys could run again, so the store is not opened: bring back that very folder, "
+      "or "
+      "restore a backup of the whole store (idem store restore)",
       shard);
 }
 

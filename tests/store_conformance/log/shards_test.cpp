@@ -218,6 +218,36 @@ TEST_F(Shards, T01_a_shard_from_before_the_last_start_is_refused) {
   }
 }
 
+TEST_F(Shards, T01_a_shard_from_a_backup_is_refused) {
+  open(3);
+  complete_many(0, 30);
+  const std::string backup = folder_.file("backup");
+  ASSERT_TRUE(segments::back_up_store(path(), backup, {}));
+  complete_many(30, 60);
+  store_.reset();
+  fs::remove_all(path("/shards/01"));
+  fs::copy(backup + "/shards/01", path("/shards/01"), fs::copy_options::recursive);
+  EXPECT_NE(refusal(0).find("an older copy"), std::string::npos) << refusal(0);
+}
+
+// Killed before anything is written behind the move: the note of the shard that is gone counts.
+TEST_F(Shards, S02_fences_grow_where_the_shard_with_the_highest_is_gone) {
+  open(4);
+  Fence highest = 0;
+  for (std::uint64_t number = 0; number < 40; ++number) {
+    if (number < 30 || embedded::shard_of(numbered(number), 4) == 3) {
+      highest = run(number).attempt.fence;
+    }
+  }
+  store_.reset();
+  open(2);
+  keep({"/commits", "/records", "/ids", "/index", "/shards/01"});
+  store_.reset();
+  bring_back({"/commits", "/records", "/ids", "/index", "/shards/01"});
+  open(0);
+  EXPECT_GT(run(1'000).attempt.fence, highest);
+}
+
 // The first shard is from when it was the only one.
 TEST_F(Shards, T01_a_folder_with_records_that_nobody_counts_is_not_deleted) {
   open(1);
@@ -240,11 +270,15 @@ TEST_F(Shards, what_a_start_that_was_cut_off_left_is_cleared) {
   complete_many(0, 30);
   store_.reset();
   fs::create_directories(path("/shards/02.gone/index"));
+  fs::create_directories(path("/shards/07"));
+  put_content(path("/shards/07/notes.txt"), "not Idem's");
   const std::string other = folder_.file("other");
   ASSERT_TRUE(open_log(other, test_settings(), {.host = clock.host()}));
   fs::rename(other, path("/shards/01"));
   open(0);
-  EXPECT_EQ(folders(), 1);
+  EXPECT_EQ(folders(), 2);
+  EXPECT_EQ(content_of(path("/shards/07/notes.txt")), "not Idem's");
+  fs::remove_all(path("/shards/07"));
   expect_answers(0, 30);
   fs::create_directories(path("/shards/01"));
   put_content(path("/shards/01/unfinished"), "");
