@@ -31,8 +31,7 @@ std::unexpected<std::string> unmovable(std::string_view why) {
   return std::unexpected(fmt::format(
       "{}: records that cannot be read cannot be moved, so that the number of shards has to stay "
       "as it is (`idem store check` names them; once a move has begun, a start with the number "
-      "from "
-      "before goes on where only such records stay)",
+      "from before goes on where only such records stay)",
       why));
 }
 

@@ -254,6 +254,7 @@ class Opening {
     return with_shards([this](std::span<OpenedShard> shards) -> Done {
       const auto bytes = bytes_to_move(shards, shards_);
       if (!bytes) return refused(path_, bytes.error());
+      if (*bytes == 0) return {};
       // What a record leaves behind gets free later, and so do files of the logs.
       const std::uint64_t logs = std::max<std::uint64_t>(shards_, shards.size()) *
                                  (3 * sizes_.segment_bytes + room_of_a_start);

@@ -1,6 +1,7 @@
 #include "store_conformance/log/shards.hpp"
 #include "store/embedded/shard_of.hpp"
 #include "store/log/backup_store.hpp"
+#include "store/log/shards.hpp"
 
 /// Stores with several shards, alone and over starts (see also kill_test.cpp,
 /// differential_test.cpp, shards_at_once_test.cpp).
@@ -216,6 +217,67 @@ TEST_F(Shards, T01_a_shard_from_before_the_last_start_is_refused) {
     EXPECT_FALSE(segments::check_store(path(), {}));
     EXPECT_FALSE(segments::back_up_store(path(), folder_.file("copy"), {}));
   }
+}
+
+// Some shards have the mark that a start drew and did not bring to all: another start that is cut
+// off must not draw a third one.
+TEST_F(Shards, a_start_goes_on_with_the_mark_of_one_that_was_cut_off) {
+  open(3);
+  complete_many(0, 30);
+  store_.reset();
+  constexpr std::uint64_t drawn = 777;
+  const auto mark_of = [&](std::uint32_t shard, std::optional<segments::StartMark> next) {
+    segments::RunningSection running;
+    auto db = segments::Database::open({.path = segments::folder_of_shard(path(), shard)}, running);
+    EXPECT_TRUE(db) << db.error().detail;
+    segments::Meta meta(**db);
+    const auto mark = segments::read_start_mark(meta).value();
+    if (next) segments::write_start_mark(meta, *next);
+    if (next) (*db)->commit();
+    return mark;
+  };
+  const auto first = mark_of(0, std::nullopt);
+  EXPECT_NE(first.present, 0U);
+  mark_of(0, segments::StartMark{first.present, drawn});
+  mark_of(2, segments::StartMark{drawn, drawn});
+  open(0);
+  expect_answers(0, 30);
+  store_.reset();
+  for (const std::uint32_t shard : {0U, 1U, 2U}) {
+    EXPECT_EQ(mark_of(shard, std::nullopt).present, drawn) << shard;
+  }
+}
+
+// One name's record ends between the look and the reserve; the other one's does not.
+TEST_F(Shards, T01_a_reserve_looks_again_where_the_record_that_counted_has_ended) {
+  const auto readings_before = std::make_shared<std::atomic<int>>(1 << 30);
+  HostClock host = clock.host();
+  host.uptime = [readings_before, uptime = host.uptime] {
+    return uptime() + ((*readings_before)-- > 0 ? Millis(0) : Millis(2s));
+  };
+  RecordId names[2] = {numbered(1), numbered(2)};
+  for (std::uint64_t number = 3; embedded::shard_of(names[0], 4) == embedded::shard_of(names[1], 4);
+       ++number) {
+    names[1] = numbered(number);
+  }
+  auto store = open_log(path(), test_settings(), {.host = host, .shards = 4});
+  ASSERT_TRUE(store) << store.error().detail;
+  store_ = std::move(*store);
+  for (const int name : {0, 1}) {
+    Reserve verb = reserve_of(names[name]);
+    verb.retention = name == 0 ? Millis(1s) : Millis(1h);
+    verb.tombstone = Millis(0);
+    const auto outcome = ask(verb);
+    ASSERT_TRUE(is<Execute>(outcome));
+    ask(a_complete(std::get<Execute>(outcome)));
+  }
+  Reserve other = reserve_of(names[0], 2);
+  other.fingerprints = {body(99)};
+  other.also = {{names[1], {}}};
+  *readings_before = 2;  // Each shard's look is one transaction.
+  const auto outcome = ask(other);
+  EXPECT_TRUE(is<KeyMisuse>(outcome)) << describe(outcome);
+  EXPECT_LT(*readings_before, 0) << "the clock went on in between";
 }
 
 TEST_F(Shards, T01_a_shard_from_a_backup_is_refused) {
