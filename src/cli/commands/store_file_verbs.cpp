@@ -99,6 +99,10 @@ void print_report(const StoreFileReport& report) {
   std::printf("\nbytes %llu\n", static_cast<unsigned long long>(report.bytes));
   if (!report.store_id.empty()) std::printf("store_id %s\n", report.store_id.c_str());
   if (report.copied_at) std::printf("copied_at %s\n", to_rfc3339(*report.copied_at).c_str());
+  if (report.is_move_cut_off) {
+    std::printf(
+        "move cut off: a start was moving its records to other shards; the next one goes on\n");
+  }
   for (const auto& one : report.findings) {
     std::printf("%s: %s\n  do: %s\n", printable(one.where).c_str(), printable(one.what).c_str(),
                 printable(one.todo).c_str());
@@ -124,6 +128,7 @@ void write_report(json::Writer& out, const StoreFileReport& report) {
   } else {
     out.null();
   }
+  out.flag("move_cut_off", report.is_move_cut_off);
   out.member("found", report.found);
   out.name("findings");
   out.begin_array();

@@ -157,7 +157,8 @@ StoreFileError refusal(const std::string& path, const std::string& why) {
   return {Kind::refused, path + ": " + why};
 }
 
-std::expected<Layout, StoreFileError> layout_of(const std::string& path, Look& first) {
+std::expected<Layout, StoreFileError> layout_of(const std::string& path, Look& first,
+                                                CutOffMove cut_off) {
   Meta meta(*first.db);
   const auto number = meta.number(meta_shard);
   if (!number) return std::unexpected(refusal(path, "is damaged: " + number.error()));
@@ -165,21 +166,28 @@ std::expected<Layout, StoreFileError> layout_of(const std::string& path, Look& f
   const auto layout = read_layout(meta);
   if (!layout) return std::unexpected(refusal(path, "is damaged: " + layout.error()));
   if (!layout->is_moving) return *layout;
+  if (has_process(path)) {
+    return std::unexpected(refusal(
+        path, "a start is moving its records to other shards: run this again when it is over"));
+  }
+  if (cut_off == CutOffMove::shown) return *layout;
   return std::unexpected(refusal(
-      path, "a start is moving its records to other shards, or was cut off: start it first"));
+      path, "a start that was moving its records to other shards was cut off: start it first"));
 }
 
 }  // namespace
 
-std::expected<StoreLook, StoreFileError> look_at_store(const std::string& path) {
-  StoreLook look{.shards = {}, .taken_at = wall_time()};
+std::expected<StoreLook, StoreFileError> look_at_store(const std::string& path,
+                                                       CutOffMove cut_off) {
+  StoreLook look{.layout = {}, .shards = {}, .taken_at = wall_time()};
   auto first = look_at_shard(path);
   if (!first) return std::unexpected(std::move(first.error()));
-  const auto layout = layout_of(path, *first);
+  const auto layout = layout_of(path, *first, cut_off);
   if (!layout) return std::unexpected(layout.error());
+  look.layout = *layout;
   look.shards.push_back(std::move(*first));
   std::vector<StartMark> marks;
-  for (std::uint32_t shard = 1; shard < layout->shards; ++shard) {
+  for (std::uint32_t shard = 1; shard < layout->folders; ++shard) {
     const std::string folder = folder_of_shard(path, shard);
     if (!has_store(folder)) return std::unexpected(refusal(path, lacks_shard(shard)));
     auto other = look_at_shard(folder);
@@ -194,12 +202,12 @@ std::expected<StoreLook, StoreFileError> look_at_store(const std::string& path) 
     marks.push_back(*mark);
     look.shards.push_back(std::move(*other));
   }
-  if (layout->shards == 1) return look;
+  if (layout->folders == 1) return look;
   first = look_at_shard(path);
   if (!first) return std::unexpected(std::move(first.error()));
-  const auto again = layout_of(path, *first);
+  const auto again = layout_of(path, *first, cut_off);
   if (!again) return std::unexpected(again.error());
-  if (again->shards != layout->shards) {
+  if (*again != *layout) {
     return std::unexpected(refusal(path, "the number of its shards has changed: run this again"));
   }
   Meta meta(*first->db);

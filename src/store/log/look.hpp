@@ -1,6 +1,7 @@
 #pragma once
 
 #include "store/log/database.hpp"
+#include "store/log/shards.hpp"
 #include "store/store_file.hpp"
 
 #include <expected>
@@ -17,13 +18,19 @@ struct Look {
 };
 
 struct StoreLook {
-  std::vector<Look> shards;
-  StoreTime taken_at{};  ///< All that was durable then is in it.
+  Layout layout;
+  std::vector<Look> shards;  ///< All folders of the layout.
+  StoreTime taken_at{};      ///< All that was durable then is in it.
 };
 
+/// A store whose records a start was moving to other shards, and was cut off: a record is in one of
+/// two shards, or in both.
+enum class CutOffMove : std::uint8_t { refused, shown };
+
 /// Beside a process that has it open or not; changes nothing. The first shard is seen last: a
-/// decision is noted there before it is made.
-std::expected<StoreLook, StoreFileError> look_at_store(const std::string& path);
+/// decision is noted there before it is made. While a start moves records, it is refused.
+std::expected<StoreLook, StoreFileError> look_at_store(const std::string& path,
+                                                       CutOffMove cut_off = CutOffMove::refused);
 
 /// As StoreFileKind::look.
 std::expected<StoreFileReport, StoreFileError> identify_store(const std::string& path,

@@ -16,6 +16,7 @@ struct Layout {
   std::uint32_t folders =
       1;                   ///< All that may have records; a store without one of them is damaged.
   bool is_moving = false;  ///< Records may be in another folder than theirs.
+  bool operator==(const Layout&) const = default;
 };
 
 /// A store without this value has one shard. The error is a sentence.

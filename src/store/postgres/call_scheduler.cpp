@@ -255,7 +255,7 @@ Task<void> CallScheduler::ask_alone(Connection& connection, Waiting waiting) {
   if (accepts) crash_point(CrashPoint::reserve_before_commit);
   const Statement statement = ask_one(waiting.call);
   const QueryResult answer =
-      co_await connection.ask(statement.sql, statement.params, limits::store_reply_max);
+      co_await connection.ask_often(statement.sql, statement.params, limits::store_reply_max);
   if (answer) {
     if (accepts) crash_point(CrashPoint::reserve_after_commit);
     finish(waiting, results_of_one(waiting.call, *answer));

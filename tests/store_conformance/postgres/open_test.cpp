@@ -1,5 +1,5 @@
 #include "store/postgres/postgres_store.hpp"
-#include "store_conformance/harness.hpp"
+#include "store_conformance/asking.hpp"
 
 #include <idem/transaction.hpp>
 
@@ -49,6 +49,27 @@ TEST(PostgresOpen, S02_commits_that_standbys_may_not_have_are_refused) {
     std::this_thread::yield();
   }
   EXPECT_TRUE(refusal(server.uri()).starts_with("synchronous_commit is local, ")) << "now there is";
+}
+
+TEST(PostgresOpen, large_answers_and_stored_requests_are_compressed_by_lz4) {
+  const TestDatabase database;
+  const auto store = open_postgres(database.uri(), test_settings(), {});
+  ASSERT_TRUE(store) << store.error().detail;
+  const std::string large(9'000, 'x');
+  ASSERT_TRUE(ask_and_wait(**store, a_complete(run(**store, 1), answer(201, large))));
+  Accept accept = an_accept(2);
+  accept.as.generation = (*store)->identity().generation;
+  accept.request = large;
+  ASSERT_TRUE(ask_and_wait(**store, accept));
+
+  Psql session(database.uri());
+  EXPECT_EQ(session.run("SELECT pg_column_compression(body) FROM idem.answers"), "lz4");
+  EXPECT_EQ(session.run("SELECT pg_column_compression(request) FROM idem.slots WHERE request IS"
+                        " NOT NULL"),
+            "lz4");
+  const auto outcome = try_ask(**store, a_reserve(1, 2));
+  ASSERT_TRUE(outcome && is<Replay>(*outcome));
+  EXPECT_EQ(std::get<Replay>(*outcome).response.body, large);
 }
 
 TEST(PostgresOpen, too_few_connections_are_refused_at_the_start) {

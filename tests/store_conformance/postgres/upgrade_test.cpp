@@ -29,6 +29,16 @@ constexpr const char* back_to_version_2 = R"(
   ALTER TABLE idem.evidence DROP COLUMN checksum;
   DROP TABLE idem.journal CASCADE;
   DROP INDEX idem.outbox_of_record;
+  DO $$
+  DECLARE
+    one record;
+  BEGIN
+    FOR one IN SELECT a.attrelid::regclass AS of, a.attname FROM pg_attribute a
+        JOIN pg_class c ON c.oid = a.attrelid
+        WHERE c.relnamespace = 'idem'::regnamespace AND a.attcompression = 'l' LOOP
+      EXECUTE format('ALTER TABLE %s ALTER %I SET COMPRESSION default', one.of, one.attname);
+    END LOOP;
+  END $$;
   DELETE FROM idem.schema_version WHERE version > 2;
   UPDATE idem.schema_functions SET checksum = 'older', program = '0.0.9';
   DO $$
@@ -64,7 +74,8 @@ const std::string all_tables =
     "SELECT string_agg(line, E'\\n' ORDER BY line COLLATE \"C\") FROM ("
     "SELECT concat_ws(' ', c.relname, row_number() OVER (PARTITION BY c.oid ORDER BY a.attnum),"
     "  a.attname, format_type(a.atttypid, a.atttypmod),"
-    "  a.attnotnull, a.attstorage, a.attidentity, pg_get_expr(d.adbin, d.adrelid)) FROM pg_class c"
+    "  a.attnotnull, a.attstorage, a.attcompression, a.attidentity, pg_get_expr(d.adbin, "
+    "d.adrelid)) FROM pg_class c"
     "  JOIN pg_attribute a ON a.attrelid = c.oid LEFT JOIN pg_attrdef d ON d.adrelid = c.oid AND"
     "  d.adnum = a.attnum WHERE c.relnamespace = 'idem'::regnamespace AND c.relkind IN "
     "('r','p','c')"
@@ -122,6 +133,11 @@ TEST_F(PostgresUpgrade, S02_an_older_store_with_work_in_it_becomes_what_a_new_on
   ASSERT_EQ(upgrade(), "");
   EXPECT_EQ(session_.run(all_tables), of_fresh.run(all_tables));
   EXPECT_EQ(session_.run(all_functions), of_fresh.run(all_functions));
+  EXPECT_EQ(session_.run("SELECT DISTINCT a.attcompression FROM pg_attribute a JOIN pg_class c"
+                         " ON c.oid = a.attrelid WHERE c.relname ~ '^answers_[0-9]'"
+                         " AND a.attname IN ('head', 'body')"),
+            "l")
+      << "the days that there were";
   expect_work_ends(*open_by_uri(database_.uri()), left);
   Psql service(role.uri());
   EXPECT_EQ(service.run(reserving("shop", "k")), "execute");

@@ -1,0 +1,23 @@
+-- What clients and services wrote is compressed by lz4 if the server has it: it takes a quarter of pglz's time for the
+-- same space (bench/results/README.md). Values from before stay as they are. A day's table has its parent's setting.
+DO $$
+DECLARE
+  answers regclass;
+BEGIN
+  IF NOT EXISTS (SELECT FROM pg_settings s
+                   WHERE s.name = 'default_toast_compression' AND 'lz4' = ANY (s.enumvals)) THEN
+    RETURN;
+  END IF;
+  FOR answers IN
+    SELECT 'idem.answers'::regclass UNION ALL
+    SELECT i.inhrelid::regclass FROM pg_inherits i WHERE i.inhparent = 'idem.answers'::regclass
+  LOOP
+    EXECUTE format('ALTER TABLE %s ALTER COLUMN head SET COMPRESSION lz4, ALTER COLUMN body SET COMPRESSION lz4',
+                   answers);
+  END LOOP;
+  ALTER TABLE idem.slots
+    ALTER COLUMN request SET COMPRESSION lz4, ALTER COLUMN response_head SET COMPRESSION lz4,
+    ALTER COLUMN response_body SET COMPRESSION lz4;
+  ALTER TABLE idem.outbox ALTER COLUMN payload SET COMPRESSION lz4, ALTER COLUMN history SET COMPRESSION lz4;
+  ALTER TABLE idem.journal ALTER COLUMN line SET COMPRESSION lz4;
+END $$;
