@@ -2,6 +2,8 @@
 
 #include "store_conformance/harness.hpp"
 
+#include <latch>
+
 /// Asks stores that a test opens by itself, each in the store's own generation.
 namespace idem::test {
 
@@ -17,6 +19,20 @@ std::expected<typename Verb::Reply, StoreError> try_ask(Store& store, Verb verb)
     verb.generation = store.identity().generation;
   }
   return ask_and_wait(store, std::move(verb));
+}
+
+/// All before the first reply, as they are.
+inline std::vector<StoreResult> ask_at_once(Store& store, std::vector<StoreCall> calls) {
+  std::vector<StoreResult> results(calls.size());
+  std::latch done(static_cast<std::ptrdiff_t>(calls.size()));
+  for (std::size_t i = 0; i < calls.size(); ++i) {
+    store.call(std::move(calls[i]), [&, i](StoreResult result) {
+      results[i] = std::move(result);
+      done.count_down();
+    });
+  }
+  done.wait();
+  return results;
 }
 
 /// The attempt that this asker wins; fails the test when it wins none.

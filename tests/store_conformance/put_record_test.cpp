@@ -228,6 +228,44 @@ TEST_P(PutRecordConformance, an_attempt_is_ended_only_while_it_still_runs) {
   EXPECT_FALSE(try_ask(none)) << "without its record";
 }
 
+TEST_P(PutRecordConformance, of_many_at_once_each_gets_its_own_reply) {
+  ask(a_complete(run(1), answer(201, "small")));
+  const auto record = find(1);
+  constexpr int many = 100;
+  constexpr int with_other_lines = 30;
+  std::vector<StoreCall> puts;
+  std::vector<StoreCall> reads;
+  for (int number = 2; number <= many; ++number) {
+    PutRecord verb = put_of(number, record);
+    verb.generation = store().identity().generation;
+    if (number % 3 == 0) verb.evidence = {a_line(std::to_string(number)), a_line("second")};
+    if (number == with_other_lines) verb.behind = 1;
+    if (number == many) verb.generation += 1;
+    puts.emplace_back(std::move(verb));
+    reads.emplace_back(ReadEvidence{key(number)});
+  }
+  const auto replies = ask_at_once(store(), std::move(puts));
+  const auto read = ask_at_once(store(), std::move(reads));
+  for (int number = 2; number <= many; ++number) {
+    SCOPED_TRACE(number);
+    const auto at = static_cast<std::size_t>(number - 2);
+    const bool is_put = number != with_other_lines && number != many;
+    EXPECT_EQ(find(number).has_value(), is_put);
+    ASSERT_TRUE(read[at]);
+    const auto& lines = std::get<std::vector<EvidenceEntry>>(*read[at]);
+    EXPECT_EQ(lines.size(), is_put && number % 3 == 0 ? 2U : 0U);
+    if (!lines.empty()) {
+      EXPECT_EQ(lines.front().evidence, std::to_string(number));
+    }
+    if (number == many) {
+      ASSERT_FALSE(replies[at]);
+      continue;
+    }
+    ASSERT_TRUE(replies[at]);
+    EXPECT_EQ(std::get<PutRecord::Reply>(*replies[at]), (PutRecord::Reply{is_put, lines.size()}));
+  }
+}
+
 TEST_P(PutRecordConformance, a_line_keeps_its_moment) {
   const StoreTime then(Millis(1'600'000'000'789));
   EXPECT_TRUE(ask(AppendLine{.journal = "audit", .line = "old", .at = then}).appended);

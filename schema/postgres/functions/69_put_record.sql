@@ -18,16 +18,17 @@ END $$;
 -- lines about the record; otherwise nothing is changed. No fence up to `fence_floor` is granted any more. A copy that is
 -- not whole yet is used by nobody, and its records are compared before it is: so the commit of a record need not wait
 -- for the disk. A call without record and lines does, and so everything before it is on the disk behind it. `ends`: only
--- if the attempt of `record` still runs as that says, under this token, which `record` has no more.
+-- if the attempt of `record` still runs as that says, under this token, which `record` has no more. The caller holds the
+-- generation's lock.
 CREATE OR REPLACE FUNCTION idem.put_record(of uuid, record jsonb, request bytea, head bytea, body bytea, behind bigint,
-                                           lines jsonb, fence_floor bigint, generation bigint, ends uuid)
-RETURNS TABLE (put boolean, evidence bigint) LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
+                                           lines jsonb, fence_floor bigint, ends uuid,
+                                           OUT put boolean, OUT evidence bigint) LANGUAGE plpgsql
+SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   s idem.slots;
   r idem.slots := jsonb_populate_record(NULL::idem.slots, record);
   is_durable boolean := record IS NULL AND lines = '[]' OR ends IS NOT NULL;
 BEGIN
-  PERFORM idem.lock_generation(generation);
   IF is_durable THEN PERFORM idem.be_durable(); END IF;
   IF ends IS NULL THEN
     SELECT * INTO s FROM idem.slots t WHERE t.id = of FOR UPDATE;
@@ -38,7 +39,7 @@ BEGIN
   put := evidence = behind AND (ends IS NULL OR coalesce(
     s.state = 'in_progress' AND s.token = ends AND s.fence = r.fence AND s.locked_until = r.locked_until
       AND s.recovery_point = r.recovery_point, false));
-  IF NOT put THEN RETURN NEXT; RETURN; END IF;
+  IF NOT put THEN RETURN; END IF;
   -- In any case where the disk is waited for, because what writes nothing waits for nothing.
   IF is_durable OR (SELECT f.last_value < fence_floor FROM idem.fences f) THEN
     PERFORM pg_advisory_xact_lock(1229210957, 5);
@@ -74,6 +75,7 @@ BEGIN
     PERFORM idem.keep_parked(s);
     PERFORM idem.schedule_next_check(s);
   END IF;
+  IF lines = '[]' THEN RETURN; END IF;
   PERFORM idem.append_evidence(of, l.fence, l.source, l.evidence, l.reason, l.before, l.after, l.applied,
                                l.observed_at, l.recorded_at)
     FROM ROWS FROM (jsonb_to_recordset(lines) AS (fence bigint, source text, evidence text, reason text,
@@ -82,5 +84,21 @@ BEGIN
       WITH ORDINALITY AS l(fence, source, evidence, reason, before, after, applied, observed_at, recorded_at, number)
     ORDER BY l.number;
   evidence := evidence + jsonb_array_length(lines);
-  RETURN NEXT;
+END $$;
+
+-- Up to 256 of them, each of another record; `ends` is for a call with one. A row of the result is one call's.
+CREATE OR REPLACE FUNCTION idem.put_records(of uuid[], records text[], requests bytea[], heads bytea[], bodies bytea[],
+                                            behinds bigint[], lines text[], fence_floors bigint[], generation bigint,
+                                            ends uuid)
+RETURNS TABLE (number integer, put boolean, evidence bigint) LANGUAGE plpgsql
+SET search_path = pg_catalog, pg_temp AS $$
+BEGIN
+  PERFORM idem.lock_generation(generation);
+  FOR n IN 1..cardinality(of) LOOP
+    number := n;
+    SELECT d.put, d.evidence INTO put, evidence
+      FROM idem.put_record(of[n], records[n]::jsonb, requests[n], heads[n], bodies[n], behinds[n], lines[n]::jsonb,
+                           fence_floors[n], ends) d;
+    RETURN NEXT;
+  END LOOP;
 END $$;

@@ -221,4 +221,39 @@ std::vector<CallResult> results_of_finds(std::span<const Find* const> calls, con
   return results;
 }
 
+Statement ask_evidence(std::span<const ReadEvidence* const> calls) {
+  Statement statement{
+      "SELECT i.number, e.fence, e.source, e.evidence, e.reason, e.before_state, e.after_state,"
+      " e.applied, e.observed_at, e.recorded_at"
+      " FROM pg_catalog.unnest($1) WITH ORDINALITY i(id, number), idem.read_evidence(i.id) e"
+      " ORDER BY i.number, e.line",
+      {}};
+  add_array(statement.params, Type::uuid_array, calls,
+            [&](auto& call) { statement.params.append_uuid(call.id.bytes); });
+  return statement;
+}
+
+std::vector<CallResult> results_of_evidence(std::size_t calls, const Rows& rows) {
+  std::vector<std::vector<EvidenceEntry>> entries(calls);
+  for (int row = 0; row < rows.size(); ++row) {
+    Cells cells(rows, row);
+    const auto at = place_of(cells.number(), calls);
+    if (!at) continue;
+    EvidenceEntry entry;
+    entry.fence = cells.fence();
+    entry.source = cells.text();
+    entry.evidence = cells.text();
+    entry.reason = cells.text();
+    entry.before = cells.state();
+    entry.after = cells.state();
+    entry.applied = cells.boolean();
+    entry.observed_at = cells.moment();
+    entry.recorded_at = cells.moment();
+    entries[*at].push_back(std::move(entry));
+  }
+  std::vector<CallResult> results;
+  for (auto& of_one : entries) results.push_back({std::move(of_one)});
+  return results;
+}
+
 }  // namespace idem::postgres

@@ -144,12 +144,8 @@ struct Ask {
   Statement operator()(const Sweep& verb) const { return batch("idem.sweep", verb.limit); }
   Statement operator()(const Reap& verb) const { return batch("idem.reap", verb.limit); }
   Statement operator()(const ReadEvidence& verb) const {
-    Statement statement{
-        "SELECT fence, source, evidence, reason, before_state, after_state, applied, observed_at,"
-        " recorded_at FROM idem.read_evidence($1)",
-        {}};
-    statement.params.uuid(verb.id.bytes);
-    return statement;
+    const ReadEvidence* const calls[] = {&verb};
+    return ask_evidence(calls);
   }
   Statement operator()(const Count&) const { return {"SELECT * FROM idem.census()", {}}; }
   Statement operator()(const AppendLine& verb) const {
@@ -180,7 +176,10 @@ struct Ask {
     statement.params.text(as_text(verb.journal)).number(static_cast<std::int64_t>(verb.last));
     return statement;
   }
-  Statement operator()(const PutRecord& verb) const { return ask_put(verb); }
+  Statement operator()(const PutRecord& verb) const {
+    const PutRecord* const calls[] = {&verb};
+    return ask_puts(calls);
+  }
   Statement operator()(const AdoptRoutes&) const {
     IDEM_ASSERT(!"several statements");
     return {};
@@ -266,22 +265,7 @@ struct ReplyDecoder {
   CallResult operator()(const Sweep&) const { return steps(); }
   CallResult operator()(const Reap&) const { return steps(); }
   CallResult operator()(const ReadEvidence&) const {
-    std::vector<EvidenceEntry> entries;
-    for (int row = 0; row < rows.size(); ++row) {
-      Cells cells(rows, row);
-      EvidenceEntry entry;
-      entry.fence = cells.fence();
-      entry.source = cells.text();
-      entry.evidence = cells.text();
-      entry.reason = cells.text();
-      entry.before = cells.state();
-      entry.after = cells.state();
-      entry.applied = cells.boolean();
-      entry.observed_at = cells.moment();
-      entry.recorded_at = cells.moment();
-      entries.push_back(std::move(entry));
-    }
-    return {std::move(entries)};
+    return std::move(results_of_evidence(1, rows).front());
   }
   CallResult operator()(const Count&) const {
     Census census;
@@ -296,12 +280,9 @@ struct ReplyDecoder {
     return {census};
   }
   CallResult operator()(const PutRecord&) const {
-    if (rows.size() != 1) return {std::unexpected(damaged("no verdict about a copied record"))};
-    Cells cells(rows, 0);
-    PutRecord::Reply reply;
-    reply.put = cells.boolean();
-    reply.evidence = static_cast<std::uint64_t>(cells.number());
-    return {reply};
+    auto result = std::move(results_of_puts(1, rows).front());
+    if (!result) return {std::unexpected(damaged("no verdict about a copied record"))};
+    return std::move(*result);
   }
   CallResult operator()(const AppendLine&) const {
     if (rows.size() != 1) return {std::unexpected(damaged("no verdict about a line"))};

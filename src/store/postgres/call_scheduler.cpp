@@ -3,12 +3,14 @@
 #include "core/record/which_store.hpp"
 #include "store/postgres/backoff.hpp"
 #include "store/postgres/lock_holders.hpp"
+#include "store/postgres/put_record.hpp"
 #include "store/verb_traits.hpp"
 
 #include <idem/crash_point.hpp>
 #include <idem/limits.hpp>
 
 #include <algorithm>
+#include <iterator>
 
 namespace idem::postgres {
 namespace {
@@ -26,6 +28,47 @@ bool is_within(const Waiting& waiting, Millis length) {
 bool settles(const std::vector<Waiting>& batch) {
   return std::ranges::any_of(batch,
                              [](const Waiting& one) { return traits_of(one.call).ends_attempt; });
+}
+
+template <class Verb>
+std::vector<const Verb*> calls_of(const std::vector<Waiting>& batch) {
+  std::vector<const Verb*> calls;
+  for (const Waiting& one : batch) calls.push_back(&std::get<Verb>(one.call));
+  return calls;
+}
+
+std::vector<std::optional<CallResult>> all_of(std::vector<CallResult> results) {
+  return {std::make_move_iterator(results.begin()), std::make_move_iterator(results.end())};
+}
+
+/// Of calls that one statement can carry (see Lanes).
+Statement ask_all(const std::vector<Waiting>& batch) {
+  const StoreCall& first = batch.front().call;
+  if (std::holds_alternative<Reserve>(first)) return ask_reserves(calls_of<Reserve>(batch));
+  if (std::holds_alternative<Find>(first)) return ask_finds(calls_of<Find>(batch));
+  if (std::holds_alternative<PutRecord>(first)) return ask_puts(calls_of<PutRecord>(batch));
+  if (std::holds_alternative<ReadEvidence>(first)) {
+    return ask_evidence(calls_of<ReadEvidence>(batch));
+  }
+  std::vector<const StoreCall*> owners;
+  for (const Waiting& one : batch) owners.push_back(&one.call);
+  return ask_owners(owners);
+}
+
+std::vector<std::optional<CallResult>> results_of_all(const std::vector<Waiting>& batch,
+                                                      const Rows& rows) {
+  const StoreCall& first = batch.front().call;
+  if (std::holds_alternative<Reserve>(first)) {
+    return results_of_reserves(calls_of<Reserve>(batch), rows);
+  }
+  if (std::holds_alternative<Find>(first)) {
+    return all_of(results_of_finds(calls_of<Find>(batch), rows));
+  }
+  if (std::holds_alternative<PutRecord>(first)) return results_of_puts(batch.size(), rows);
+  if (std::holds_alternative<ReadEvidence>(first)) {
+    return all_of(results_of_evidence(batch.size(), rows));
+  }
+  return results_of_owners(batch.size(), rows);
 }
 
 /// The record that a call names; none: it names none.
@@ -207,42 +250,20 @@ Task<void> CallScheduler::work(Worker& worker, std::vector<Waiting> batch) {
   if (std::holds_alternative<AdoptRoutes>(front.call)) {
     co_return co_await ask_adopt(worker.connection, std::move(front));
   }
-  if (worker.lane == Lane::others || record_of(front.call) == nullptr) {
+  if (batch.size() == 1 && (worker.lane == Lane::others || record_of(front.call) == nullptr)) {
     co_return co_await ask_alone(worker.connection, std::move(front));
   }
-  std::vector<const Reserve*> reserves;
-  std::vector<const Find*> finds;
-  std::vector<const StoreCall*> owners;
-  Statement statement;
-  for (const Waiting& one : batch) {
-    owners.push_back(&one.call);
-    if (const auto* reserve = std::get_if<Reserve>(&one.call)) reserves.push_back(reserve);
-    if (const auto* find = std::get_if<Find>(&one.call)) finds.push_back(find);
-  }
-  if (!reserves.empty()) {
-    crash_point(CrashPoint::reserve_before_commit);
-    statement = ask_reserves(reserves);
-  } else if (!finds.empty()) {
-    statement = ask_finds(finds);
-  } else {
-    if (settles(batch)) crash_point(CrashPoint::settle_before_commit);
-    statement = ask_owners(owners);
-  }
+  const bool reserves = std::holds_alternative<Reserve>(front.call);
+  const bool ends_attempts = settles(batch);
+  if (reserves) crash_point(CrashPoint::reserve_before_commit);
+  if (ends_attempts) crash_point(CrashPoint::settle_before_commit);
+  const Statement statement = ask_all(batch);
   const QueryResult answer = co_await worker.connection.ask_often(statement.sql, statement.params,
                                                                   limits::store_reply_max);
   if (!answer) co_return co_await fail(worker.connection, std::move(batch), answer.error());
-  if (!finds.empty()) {
-    auto results = results_of_finds(finds, *answer);
-    for (std::size_t i = 0; i < batch.size(); ++i) finish(batch[i], std::move(results[i]));
-    co_return;
-  }
-  if (!reserves.empty()) {
-    crash_point(CrashPoint::reserve_after_commit);
-  } else if (settles(batch)) {
-    crash_point(CrashPoint::settle_after_commit);
-  }
-  auto results = reserves.empty() ? results_of_owners(batch.size(), *answer)
-                                  : results_of_reserves(reserves, *answer);
+  if (reserves) crash_point(CrashPoint::reserve_after_commit);
+  if (ends_attempts) crash_point(CrashPoint::settle_after_commit);
+  auto results = results_of_all(batch, *answer);
   for (std::size_t i = 0; i < batch.size(); ++i) {
     CallResult missing{
         std::unexpected(error(StoreError::Code::in_doubt, "the reply was incomplete"))};
@@ -347,7 +368,7 @@ void CallScheduler::on_failure(Connection& connection, std::vector<Waiting> batc
     }
     return refuse(std::move(late), StoreError::Code::unavailable, failure.message);
   }
-  if (is_refusal(failure) && batch.size() > 1) {
+  if ((is_refusal(failure) || is_damage(failure)) && batch.size() > 1) {
     // One call fails the batch: each is sent alone.
     for (Waiting& one : batch) one.alone = true;
     return lanes_.put_back(std::move(batch));

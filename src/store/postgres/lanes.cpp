@@ -1,6 +1,6 @@
 #include "store/postgres/lanes.hpp"
 
-#include "store/postgres/statements.hpp"
+#include "store/postgres/put_record.hpp"
 #include "store/verb_traits.hpp"
 
 #include <idem/limits.hpp>
@@ -13,6 +13,7 @@ namespace idem::postgres {
 namespace {
 
 std::size_t bytes_of_answer(const StoreCall& call) noexcept {
+  if (const auto* put = std::get_if<PutRecord>(&call)) return payload_of(*put);
   const auto* complete = std::get_if<Complete>(&call);
   return complete != nullptr ? complete->response.body.size() : 0;
 }
@@ -37,15 +38,21 @@ void repeats_last(std::deque<Waiting>& calls) {
 /// division gains.
 constexpr std::size_t divided_min = 48;
 
-/// Reserves of one statement have these in common.
+/// The calls of one statement have these in common.
 struct Terms {
+  std::size_t verb = 0;  ///< Of the lane of all other verbs; owners' verbs may differ.
   std::uint64_t generation = 0;
   bool is_counted = false;
   Quota quota{};
   bool operator==(const Terms&) const = default;
 };
-Terms terms_of(const Reserve& reserve) {
-  return {reserve.generation, reserve.quota.has_value(), reserve.quota.value_or(Quota{})};
+Terms terms_of(const StoreCall& call) {
+  if (const auto* put = std::get_if<PutRecord>(&call)) return {call.index(), put->generation};
+  if (std::holds_alternative<ReadEvidence>(call)) return {call.index()};
+  const auto* const reserve = std::get_if<Reserve>(&call);
+  if (reserve == nullptr) return {};
+  return {call.index(), reserve->generation, reserve->quota.has_value(),
+          reserve->quota.value_or(Quota{})};
 }
 
 }  // namespace
@@ -64,6 +71,10 @@ const RecordId* record_of(const StoreCall& call) noexcept {
     return reserve->also.empty() ? &reserve->id : nullptr;
   }
   if (const auto* find = std::get_if<Find>(&call)) return &find->id;
+  if (const auto* read = std::get_if<ReadEvidence>(&call)) return &read->id;
+  if (const auto* put = std::get_if<PutRecord>(&call)) {
+    return goes_with_others(*put) ? &put->id : nullptr;
+  }
   return traits_of(call).is_owners ? &id_of_owners(call) : nullptr;
 }
 
@@ -109,15 +120,14 @@ std::vector<Waiting> Lanes::take(Lane lane, std::size_t most) {
   std::deque<Waiting> taken;
   std::size_t bytes = 0;
   std::deque<Waiting> rest;
-  const auto* const first_reserve = std::get_if<Reserve>(&waiting.front().call);
-  const Terms terms = first_reserve != nullptr ? terms_of(*first_reserve) : Terms{};
+  const Terms terms = terms_of(waiting.front().call);
   while (!waiting.empty() && taken.size() < most && rest.size() < most) {
     Waiting& next = waiting.front();
-    const auto* const reserve = std::get_if<Reserve>(&next.call);
-    bool fits = !is_single(next) && (reserve == nullptr || terms_of(*reserve) == terms);
+    bool fits = !is_single(next) && terms_of(next.call) == terms;
     fits = fits && (taken.empty() ||
                     bytes + bytes_of_answer(next.call) <= limits::store_statement_bytes_max);
-    if (fits && lane == Lane::owners) fits = records.insert(*record_of(next.call)).second;
+    if (fits && (lane == Lane::owners || lane == Lane::others))
+      fits = records.insert(*record_of(next.call)).second;
     if (fits) bytes += bytes_of_answer(next.call);
     auto& to = fits ? taken : rest;
     to.push_back(std::move(next));

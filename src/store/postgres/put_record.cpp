@@ -13,11 +13,9 @@ namespace {
 // A commit that does not wait for the disk: for records of a store that nobody uses yet.
 constexpr std::string_view put_sql =
     "SELECT d.* FROM pg_catalog.set_config('synchronous_commit', 'off', true),"
-    " idem.put_record($1, $2::pg_catalog.jsonb, $3, $4, $5, $6, $7::pg_catalog.jsonb, $8, $9, $10) "
-    "d";
+    " idem.put_records($1, $2, $3, $4, $5, $6, $7, $8, $9, $10) d";
 constexpr std::string_view put_durably_sql =
-    "SELECT * FROM idem.put_record($1, $2::pg_catalog.jsonb, $3, $4, $5, $6,"
-    " $7::pg_catalog.jsonb, $8, $9, $10)";
+    "SELECT * FROM idem.put_records($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)";
 
 /// A bytea's text form (PostgreSQL documentation, "Binary Data Types").
 std::string hex_text(std::string_view bytes) {
@@ -123,29 +121,76 @@ std::string lines_of(const std::vector<EvidenceEntry>& entries) {
   return lines + ']';
 }
 
+bool is_barrier(const PutRecord& verb) { return !verb.record && verb.evidence.empty(); }
+
+const std::string* request_of(const PutRecord& verb) {
+  return verb.record && verb.record->stored_request ? &*verb.record->stored_request : nullptr;
+}
+
+const StoredResponse* response_of(const PutRecord& verb) {
+  return verb.record && verb.record->response ? &*verb.record->response : nullptr;
+}
+
 }  // namespace
 
-Statement ask_put(const PutRecord& verb) {
-  const bool is_barrier = !verb.record && verb.evidence.empty();
-  Statement statement{is_barrier || verb.ends ? put_durably_sql : put_sql, {}};
+bool goes_with_others(const PutRecord& verb) noexcept { return !is_barrier(verb) && !verb.ends; }
+
+std::size_t payload_of(const PutRecord& verb) noexcept {
+  const auto* const request = request_of(verb);
+  const auto* const response = response_of(verb);
+  return (request != nullptr ? request->size() : 0) +
+         (response != nullptr ? response->body.size() : 0);
+}
+
+Statement ask_puts(std::span<const PutRecord* const> calls) {
+  const PutRecord& first = *calls.front();
+  const bool is_durable = is_barrier(first) || first.ends;
+  Statement statement{is_durable ? put_durably_sql : put_sql, {}};
   Params& to = statement.params;
-  to.uuid(verb.id.bytes);
-  const auto& record = verb.record;
-  record ? to.text(row_of(*record)) : to.null(Type::text);
-  record && record->stored_request ? to.bytes(*record->stored_request) : to.null(Type::bytea);
-  if (record && record->response) {
+  const auto each = [&](Type type, auto append) {
+    to.array(type);
+    for (const PutRecord* const call : calls) append(*call);
+  };
+  each(Type::uuid_array, [&](auto& call) { to.append_uuid(call.id.bytes); });
+  each(Type::text_array,
+       [&](auto& call) { call.record ? to.append_text(row_of(*call.record)) : to.append_null(); });
+  each(Type::bytea_array, [&](auto& call) {
+    const auto* const request = request_of(call);
+    request != nullptr ? to.append_bytes(*request) : to.append_null();
+  });
+  each(Type::bytea_array, [&](auto& call) {
+    const auto* const response = response_of(call);
+    if (response == nullptr) return to.append_null();
     std::string head;
-    encode_answer(*record->response, head);
-    to.bytes(head).bytes(record->response->body);
-  } else {
-    to.null(Type::bytea).null(Type::bytea);
-  }
-  to.number(static_cast<std::int64_t>(verb.behind))
-      .text(lines_of(verb.evidence))
-      .number(static_cast<std::int64_t>(verb.fence_floor))
-      .number(static_cast<std::int64_t>(verb.generation));
-  verb.ends ? to.uuid(verb.ends->bytes) : to.null(Type::uuid);
+    encode_answer(*response, head);
+    to.append_bytes(head);
+  });
+  each(Type::bytea_array, [&](auto& call) {
+    const auto* const response = response_of(call);
+    response != nullptr ? to.append_bytes(response->body) : to.append_null();
+  });
+  each(Type::int8_array,
+       [&](auto& call) { to.append_number(static_cast<std::int64_t>(call.behind)); });
+  each(Type::text_array, [&](auto& call) { to.append_text(lines_of(call.evidence)); });
+  each(Type::int8_array,
+       [&](auto& call) { to.append_number(static_cast<std::int64_t>(call.fence_floor)); });
+  to.number(static_cast<std::int64_t>(first.generation));
+  first.ends ? to.uuid(first.ends->bytes) : to.null(Type::uuid);
   return statement;
+}
+
+std::vector<std::optional<CallResult>> results_of_puts(std::size_t calls, const Rows& rows) {
+  std::vector<std::optional<CallResult>> results(calls);
+  for (int row = 0; row < rows.size(); ++row) {
+    Cells cells(rows, row);
+    const auto number = static_cast<std::size_t>(cells.number());
+    if (number < 1 || number > calls) continue;
+    PutRecord::Reply reply;
+    reply.put = cells.boolean();
+    reply.evidence = static_cast<std::uint64_t>(cells.number());
+    results[number - 1] = CallResult{reply};
+  }
+  return results;
 }
 
 }  // namespace idem::postgres

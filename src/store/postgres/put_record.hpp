@@ -4,7 +4,14 @@
 
 namespace idem::postgres {
 
-/// The statement of a PutRecord.
-Statement ask_put(const PutRecord& verb);
+/// Whether a statement may have it beside others. Not those whose commit waits for the disk.
+bool goes_with_others(const PutRecord& verb) noexcept;
+/// Of its request and its answer.
+std::size_t payload_of(const PutRecord& verb) noexcept;
+
+/// One call, or several that go with others: all of one generation, each of another record.
+Statement ask_puts(std::span<const PutRecord* const> calls);
+/// In the order of the calls; none where the rows lack one.
+std::vector<std::optional<CallResult>> results_of_puts(std::size_t calls, const Rows& rows);
 
 }  // namespace idem::postgres

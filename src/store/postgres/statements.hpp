@@ -43,6 +43,9 @@ std::vector<std::optional<CallResult>> results_of_owners(std::size_t calls, cons
 Statement ask_finds(std::span<const Find* const> calls);
 std::vector<CallResult> results_of_finds(std::span<const Find* const> calls, const Rows& rows);
 
+Statement ask_evidence(std::span<const ReadEvidence* const> calls);
+std::vector<CallResult> results_of_evidence(std::size_t calls, const Rows& rows);
+
 /// Any other call but AdoptRoutes; also a single reserve.
 Statement ask_one(const StoreCall& call);
 CallResult results_of_one(const StoreCall& call, const Rows& rows);

@@ -186,6 +186,39 @@ TEST_F(PostgresContradiction, S22_no_kept_event_is_read_from_a_damaged_log) {
   EXPECT_FALSE(ask_and_wait(*store_, ReadEvidence{key(1)})) << "behind one that has a checksum";
 }
 
+TEST_F(PostgresContradiction, S22_of_many_logs_read_at_once_only_the_damaged_one_is_refused) {
+  constexpr int many = 50;
+  constexpr int damaged = 7;
+  std::vector<StoreCall> reads;
+  for (int number = 1; number <= many; ++number) {
+    const Execute attempt = run(*store_, number);
+    ASSERT_TRUE(ask_and_wait(*store_, a_mark_unknown(attempt)));
+    Resolve found =
+        a_resolve(number, Resolve::As::completed, attempt.attempt.fence, StoreTime(Millis(1000)));
+    found.evidence = std::to_string(number);
+    found.response = answer();
+    ASSERT_EQ(ask_and_wait(*store_, found)->verdict, Resolve::Verdict::done);
+    reads.emplace_back(ReadEvidence{key(number)});
+  }
+  session_.run(
+      fmt::format("SET session_replication_role = replica; UPDATE idem.evidence SET applied ="
+                  " false WHERE evidence = '{}'",
+                  damaged));
+  const auto results = ask_at_once(*store_, std::move(reads));
+  for (int number = 1; number <= many; ++number) {
+    const auto& result = results[static_cast<std::size_t>(number - 1)];
+    if (number == damaged) {
+      ASSERT_FALSE(result);
+      EXPECT_EQ(result.error().code, StoreError::Code::damaged);
+      EXPECT_EQ(result.error().record, key(number));
+      continue;
+    }
+    ASSERT_TRUE(result) << number;
+    const auto& lines = std::get<std::vector<EvidenceEntry>>(*result);
+    EXPECT_EQ(lines.back().evidence, std::to_string(number));
+  }
+}
+
 // The line that is damaged may be the one that says that the work ran.
 TEST_F(PostgresContradiction, S22_no_answer_is_released_beside_a_damaged_log) {
   const Execute attempt = run(*store_, 1);
