@@ -100,8 +100,10 @@ void print_report(const StoreFileReport& report) {
   if (!report.store_id.empty()) std::printf("store_id %s\n", report.store_id.c_str());
   if (report.copied_at) std::printf("copied_at %s\n", to_rfc3339(*report.copied_at).c_str());
   if (report.is_move_cut_off) {
-    std::printf(
-        "move cut off: a start was moving its records to other shards; the next one goes on\n");
+    std::printf("move cut off: a start was moving its records to other shards; %s\n",
+                report.found == 0
+                    ? "the next one goes on"
+                    : "one goes on only with a number of shards where damaged records stay");
   }
   for (const auto& one : report.findings) {
     std::printf("%s: %s\n  do: %s\n", printable(one.where).c_str(), printable(one.what).c_str(),

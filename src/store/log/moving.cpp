@@ -130,7 +130,7 @@ class Moving {
     for (Row& row : rows) {
       const RecordId id = row.record.id;
       OpenedShard& home = home_of(id);
-      const auto there = home.table->load(id, Parts::slot, {});
+      const auto there = home.table->load(id, Parts::all, {});  // It may stay as the only one.
       if (!there) return unmovable(there.error().detail);
       gone.emplace_back(id, row.place);
       const UsageChange usage = usage_of(row.record);

@@ -50,4 +50,10 @@ bool is_damage(const Failure& failure) { return failure.sqlstate == "IDM08"; }
 
 bool is_refusal(const Failure& failure) { return is_of(failure, {"IDM", "22"}); }
 
+// feature_not_supported: a value compressed by a method that this server was built without.
+// program_limit_exceeded, data_corrupted, index_corrupted.
+bool may_be_of_one_call(const Failure& failure) {
+  return is_refusal(failure) || is_of(failure, {"0A000", "54", "XX001", "XX002"});
+}
+
 }  // namespace idem::postgres

@@ -28,5 +28,7 @@ bool may_be_another_store(const Failure& failure);
 bool is_damage(const Failure& failure);
 /// A repeat will fail in the same way.
 bool is_refusal(const Failure& failure);
+/// The bytes of one record may be the cause: the other calls of the statement succeed without it.
+bool may_be_of_one_call(const Failure& failure);
 
 }  // namespace idem::postgres

@@ -368,7 +368,7 @@ void CallScheduler::on_failure(Connection& connection, std::vector<Waiting> batc
     }
     return refuse(std::move(late), StoreError::Code::unavailable, failure.message);
   }
-  if ((is_refusal(failure) || is_damage(failure)) && batch.size() > 1) {
+  if (may_be_of_one_call(failure) && batch.size() > 1) {
     // One call fails the batch: each is sent alone.
     for (Waiting& one : batch) one.alone = true;
     return lanes_.put_back(std::move(batch));

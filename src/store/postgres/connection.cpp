@@ -165,11 +165,14 @@ Task<QueryResult> Connection::ask_often(std::string_view sql, const Params& para
   Task<QueryResult> answering = answer();
   QueryResult answered = co_await std::move(answering);
   // 26000: this server behind a pooler does not know the name. 0A000: the result has other columns
-  // now. In both cases nothing was executed.
+  // now, or a function of the statement raised it. In each case nothing was committed. Only if the
+  // text succeeds, the name was the cause.
   if (!answered && is_open() &&
       (answered.error().sqlstate == "26000" || answered.error().sqlstate == "0A000")) {
-    known->second = Known::unpreparable;
-    co_return co_await ask(sql, params, patience);
+    Task<QueryResult> asking = ask(sql, params, patience);
+    QueryResult again = co_await std::move(asking);
+    if (again) known_.insert_or_assign(std::string(sql), Known::unpreparable);
+    co_return again;
   }
   co_return answered;
 }

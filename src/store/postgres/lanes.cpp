@@ -100,10 +100,13 @@ std::size_t Lanes::share_of(std::size_t waiting) noexcept {
 }
 
 std::vector<Waiting> Lanes::take(Lane lane, std::size_t most) {
-  if (lane == Lane::finds) most = std::min(most, limits::store_statement_finds_max);
   auto& waiting = lanes_[static_cast<std::size_t>(lane)];
   std::vector<Waiting> batch;
   if (waiting.empty()) return batch;
+  // What they read has no bound that is known before.
+  if (lane == Lane::finds || std::holds_alternative<ReadEvidence>(waiting.front().call)) {
+    most = std::min(most, limits::store_statement_finds_max);
+  }
   if (lane == Lane::reserves || lane == Lane::owners)
     most = std::min(most, share_of(waiting.size()));
   auto& under_way = under_way_[static_cast<std::size_t>(lane)];

@@ -138,8 +138,15 @@ bool goes_with_others(const PutRecord& verb) noexcept { return !is_barrier(verb)
 std::size_t payload_of(const PutRecord& verb) noexcept {
   const auto* const request = request_of(verb);
   const auto* const response = response_of(verb);
-  return (request != nullptr ? request->size() : 0) +
-         (response != nullptr ? response->body.size() : 0);
+  std::size_t bytes = request != nullptr ? request->size() : 0;
+  if (response != nullptr) {
+    bytes += response->body.size();
+    for (const Field& one : response->headers) bytes += one.name.size() + one.value.size();
+  }
+  for (const EvidenceEntry& line : verb.evidence) {
+    bytes += line.evidence.size() + line.reason.size();
+  }
+  return bytes;
 }
 
 Statement ask_puts(std::span<const PutRecord* const> calls) {

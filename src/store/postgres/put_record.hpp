@@ -6,7 +6,7 @@ namespace idem::postgres {
 
 /// Whether a statement may have it beside others. Not those whose commit waits for the disk.
 bool goes_with_others(const PutRecord& verb) noexcept;
-/// Of its request and its answer.
+/// Of its request, its answer and its evidence.
 std::size_t payload_of(const PutRecord& verb) noexcept;
 
 /// One call, or several that go with others: all of one generation, each of another record.

@@ -186,36 +186,59 @@ TEST_F(PostgresContradiction, S22_no_kept_event_is_read_from_a_damaged_log) {
   EXPECT_FALSE(ask_and_wait(*store_, ReadEvidence{key(1)})) << "behind one that has a checksum";
 }
 
-TEST_F(PostgresContradiction, S22_of_many_logs_read_at_once_only_the_damaged_one_is_refused) {
-  constexpr int many = 50;
-  constexpr int damaged = 7;
-  std::vector<StoreCall> reads;
-  for (int number = 1; number <= many; ++number) {
-    const Execute attempt = run(*store_, number);
-    ASSERT_TRUE(ask_and_wait(*store_, a_mark_unknown(attempt)));
-    Resolve found =
-        a_resolve(number, Resolve::As::completed, attempt.attempt.fence, StoreTime(Millis(1000)));
-    found.evidence = std::to_string(number);
-    found.response = answer();
-    ASSERT_EQ(ask_and_wait(*store_, found)->verdict, Resolve::Verdict::done);
-    reads.emplace_back(ReadEvidence{key(number)});
+class PostgresLogsAtOnce : public PostgresContradiction {
+ protected:
+  static constexpr int many = 50;
+  static constexpr int damaged = 7;
+
+  PostgresLogsAtOnce() {
+    for (int number = 1; number <= many; ++number) {
+      const Execute attempt = run(*store_, number);
+      EXPECT_TRUE(ask_and_wait(*store_, a_mark_unknown(attempt)));
+      Resolve found =
+          a_resolve(number, Resolve::As::completed, attempt.attempt.fence, StoreTime(Millis(1000)));
+      found.evidence = std::to_string(number);
+      found.response = answer();
+      EXPECT_EQ(ask_and_wait(*store_, found)->verdict, Resolve::Verdict::done);
+    }
   }
+
+  void expect_all_but_one(StoreError::Code code) {
+    std::vector<StoreCall> reads;
+    for (int number = 1; number <= many; ++number) reads.emplace_back(ReadEvidence{key(number)});
+    const auto results = ask_at_once(*store_, std::move(reads));
+    for (int number = 1; number <= many; ++number) {
+      SCOPED_TRACE(number);
+      const auto& result = results[static_cast<std::size_t>(number - 1)];
+      ASSERT_EQ(result.has_value(), number != damaged);
+      if (!result) {
+        EXPECT_EQ(result.error().code, code) << result.error().detail;
+        continue;
+      }
+      const auto& lines = std::get<std::vector<EvidenceEntry>>(*result);
+      EXPECT_EQ(lines.back().evidence, std::to_string(number));
+    }
+  }
+};
+
+TEST_F(PostgresLogsAtOnce, S22_only_the_damaged_one_is_refused) {
   session_.run(
       fmt::format("SET session_replication_role = replica; UPDATE idem.evidence SET applied ="
                   " false WHERE evidence = '{}'",
                   damaged));
-  const auto results = ask_at_once(*store_, std::move(reads));
-  for (int number = 1; number <= many; ++number) {
-    const auto& result = results[static_cast<std::size_t>(number - 1)];
-    if (number == damaged) {
-      ASSERT_FALSE(result);
-      EXPECT_EQ(result.error().code, StoreError::Code::damaged);
-      EXPECT_EQ(result.error().record, key(number));
-      continue;
-    }
-    ASSERT_TRUE(result) << number;
-    const auto& lines = std::get<std::vector<EvidenceEntry>>(*result);
-    EXPECT_EQ(lines.back().evidence, std::to_string(number));
+  expect_all_but_one(StoreError::Code::damaged);
+}
+
+// An unreadable page, a value that this server cannot decompress, one that is too large for it.
+TEST_F(PostgresLogsAtOnce, S22_only_the_one_that_the_server_cannot_read_is_not_read) {
+  for (const std::string code : {"XX001", "0A000", "54000"}) {
+    session_.run(
+        fmt::format("CREATE OR REPLACE FUNCTION idem.has_damaged_evidence(of uuid) RETURNS boolean"
+                    " LANGUAGE plpgsql AS $$ BEGIN IF EXISTS (SELECT FROM idem.evidence e WHERE"
+                    " e.id = of AND e.evidence = '{}') THEN RAISE EXCEPTION 'unreadable' USING"
+                    " ERRCODE = '{}'; END IF; RETURN false; END $$",
+                    damaged, code));
+    expect_all_but_one(StoreError::Code::unavailable);
   }
 }
 
