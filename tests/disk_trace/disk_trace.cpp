@@ -382,8 +382,11 @@ int posix_fallocate(int descriptor, off_t at, off_t size) {
 }
 
 int rename(const char* from, const char* to) { return rename_noted(from, to, 0); }
-int renameat2(int, const char* from, int, const char* to, unsigned how) {
-  return rename_noted(from, to, how);
+int renameat(int old, const char* from, int folder, const char* to) {
+  return rename_noted(path_at(old, from).c_str(), path_at(folder, to).c_str(), 0);
+}
+int renameat2(int old, const char* from, int folder, const char* to, unsigned how) {
+  return rename_noted(path_at(old, from).c_str(), path_at(folder, to).c_str(), how);
 }
 int unlink(const char* path) { return unlink_noted(path, 0); }
 int unlinkat(int folder, const char* path, int how) {

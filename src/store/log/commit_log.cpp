@@ -156,7 +156,7 @@ std::expected<void, std::string> CommitLog::replay(const std::function<void(cons
 
 CommitLog::CommitLog(const std::string& folder, std::uint64_t file_bytes, Background& background)
     : files_(folder, ".commits", true),
-      spare_(folder, file_bytes + growth_bytes, background),
+      spare_(files_, file_bytes + growth_bytes, background),
       background_(background),
       file_bytes_(file_bytes) {}
 
@@ -242,7 +242,7 @@ void CommitLog::begin_file() {
 
 void CommitLog::make_name_durable() {
   if (durable_name_.load(std::memory_order_acquire) == current_) return;
-  sync_folder(files_.folder());
+  files_.sync_names();
   durable_name_ = current_;
 }
 
@@ -250,7 +250,7 @@ void CommitLog::make_name_durable() {
 void CommitLog::remove_oldest() {
   files_.remove(last_in_.begin()->first);
   last_in_.erase(last_in_.begin());
-  sync_folder(files_.folder());
+  files_.sync_names();
 }
 
 void CommitLog::prepare_next() {
@@ -261,8 +261,8 @@ void CommitLog::prepare_next() {
     return;
   }
   (void)files_.file(next);  // From now on this one, whatever comes to its path.
-  background_.post([this, next, folder = open_folder(files_.folder())] {
-    sync_folder(folder, files_.folder());
+  background_.post([this, next] {
+    files_.sync_names();
     durable_name_.store(next, std::memory_order_release);
   });
 }

@@ -50,17 +50,15 @@ bool write_whole(const std::string& folder, const std::string& path, std::string
   return true;
 }
 
-OwnFile open_folder(const std::string& folder) {
-  OwnFile opened(::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
-  if (opened.get() < 0) fail_closed(folder, "opening the folder");
-  return opened;
-}
-
 void sync_folder(const OwnFile& opened, const std::string& folder) {
   if (::fsync(opened.get()) != 0) fail_closed(folder, "syncing the folder");
 }
 
-void sync_folder(const std::string& folder) { sync_folder(open_folder(folder), folder); }
+void sync_folder(const std::string& folder) {
+  const OwnFile opened(::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  if (opened.get() < 0) fail_closed(folder, "opening the folder");
+  sync_folder(opened, folder);
+}
 
 void fail_closed(const std::string& folder, std::string_view doing) noexcept {
   std::fprintf(stderr, "idem: log store failed path=%s doing=%.*s: %s; stopping\n", folder.c_str(),

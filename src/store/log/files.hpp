@@ -45,8 +45,7 @@ std::optional<std::string> whole_file(const std::string& path);
                                std::string_view bytes);
 /// The names in it are durable when this returns. A failure ends the process.
 void sync_folder(const std::string& folder);
-/// In two steps, the second one also on another thread, and of the same folder if it was moved.
-OwnFile open_folder(const std::string& folder);
+/// Likewise of the opened one, also if it was moved since.
 void sync_folder(const OwnFile& opened, const std::string& folder);
 
 /// Says what failed, with errno, and ends the process.

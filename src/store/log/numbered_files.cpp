@@ -1,7 +1,5 @@
 #include "store/log/numbered_files.hpp"
 
-#include "store/log/files.hpp"
-
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <sys/stat.h>
@@ -32,16 +30,20 @@ std::expected<void, std::string> NumberedFiles::look() {
   if (auto read = read_folder(); !read) return read;
   is_look_ = true;
   for (auto& [number, file] : files_) {
-    const std::string path = path_of(number);
-    file = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
+    file = ::openat(opened_.get(), name_of(number).c_str(), O_RDONLY | O_CLOEXEC);
     if (file < 0) {
-      return std::unexpected(fmt::format("{} cannot be read: {}", path, std::strerror(errno)));
+      return std::unexpected(
+          fmt::format("{} cannot be read: {}", path_of(number), std::strerror(errno)));
     }
   }
   return {};
 }
 
 std::expected<void, std::string> NumberedFiles::read_folder() {
+  opened_ = OwnFile(::open(folder_.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  if (opened_.get() < 0) {
+    return std::unexpected(fmt::format("{} cannot be read: {}", folder_, std::strerror(errno)));
+  }
   std::error_code code;
   for (const auto& entry : std::filesystem::directory_iterator(folder_, code)) {
     const std::string name = entry.path().filename().string();
@@ -59,8 +61,12 @@ std::vector<std::uint32_t> NumberedFiles::numbers() const {
   return numbers;
 }
 
+std::string NumberedFiles::name_of(std::uint32_t number) const {
+  return fmt::format("{:08}{}", number, suffix_);
+}
+
 std::string NumberedFiles::path_of(std::uint32_t number) const {
-  return fmt::format("{}/{:08}{}", folder_, number, suffix_);
+  return folder_ + "/" + name_of(number);
 }
 
 int NumberedFiles::file(std::uint32_t number) {
@@ -77,25 +83,28 @@ std::uint64_t NumberedFiles::size_of(std::uint32_t number) const {
   struct stat facts{};
   const auto found = files_.find(number);
   if (found == files_.end()) return 0;
-  const bool good = found->second >= 0 ? ::fstat(found->second, &facts) == 0
-                                       : ::stat(path_of(number).c_str(), &facts) == 0;
+  const bool good = found->second >= 0
+                        ? ::fstat(found->second, &facts) == 0
+                        : ::fstatat(opened_.get(), name_of(number).c_str(), &facts, 0) == 0;
   return good ? static_cast<std::uint64_t>(facts.st_size) : 0;
 }
 
 // Not by a descriptor for direct writes: it would need aligned memory.
 std::optional<std::string> NumberedFiles::whole(std::uint32_t number) const {
-  return is_look_ ? whole_file(files_.at(number)) : whole_file(path_of(number));
+  if (is_look_) return whole_file(files_.at(number));
+  const OwnFile file(::openat(opened_.get(), name_of(number).c_str(), O_RDONLY | O_CLOEXEC));
+  return file.get() >= 0 ? whole_file(file.get()) : std::nullopt;
 }
 
 int NumberedFiles::open_file(std::uint32_t number, int how) {
-  const std::string path = path_of(number);
+  const std::string name = name_of(number);
   if (is_direct_) {
-    const int file = ::open(path.c_str(), how | O_DIRECT, 0600);
+    const int file = ::openat(opened_.get(), name.c_str(), how | O_DIRECT, 0600);
     if (file >= 0 || errno != EINVAL) return file;
     is_direct_ = false;
     how &= ~O_EXCL;  // The attempt may have made it.
   }
-  return ::open(path.c_str(), how, 0600);
+  return ::openat(opened_.get(), name.c_str(), how, 0600);
 }
 
 void NumberedFiles::keep_open(std::uint32_t number, int file) {
@@ -113,19 +122,25 @@ void NumberedFiles::keep_open(std::uint32_t number, int file) {
 void NumberedFiles::make(std::uint32_t number) {
   const int file = open_file(number, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC);
   if (file < 0 || ::fsync(file) != 0) fail_closed("making a file");
-  sync_folder(folder_);
+  sync_names();
   keep_open(number, file);
 }
 
 void NumberedFiles::rename(std::uint32_t from, std::uint32_t to) {
-  if (::rename(path_of(from).c_str(), path_of(to).c_str()) != 0) fail_closed("renaming a file");
+  const int folder = opened_.get();
+  if (::renameat(folder, name_of(from).c_str(), folder, name_of(to).c_str()) != 0) {
+    fail_closed("renaming a file");
+  }
   auto moved = files_.extract(from);
   moved.key() = to;
   files_.insert(std::move(moved));
 }
 
-void NumberedFiles::adopt(const std::string& path, std::uint32_t number) {
-  if (::rename(path.c_str(), path_of(number).c_str()) != 0) fail_closed("renaming a file");
+void NumberedFiles::adopt(const std::string& name, std::uint32_t number) {
+  const int folder = opened_.get();
+  if (::renameat(folder, name.c_str(), folder, name_of(number).c_str()) != 0) {
+    fail_closed("renaming a file");
+  }
   files_[number] = -1;
 }
 
@@ -138,7 +153,7 @@ int NumberedFiles::unlink(std::uint32_t number) {
   const int descriptor = file(number);
   if (descriptor >= 0) --open_files_;
   files_.erase(number);
-  if (::unlink(path_of(number).c_str()) != 0) fail_closed("deleting a file");
+  if (::unlinkat(opened_.get(), name_of(number).c_str(), 0) != 0) fail_closed("deleting a file");
   return descriptor;
 }
 

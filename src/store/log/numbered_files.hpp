@@ -1,5 +1,7 @@
 #pragma once
 
+#include "store/log/files.hpp"
+
 #include <cstdint>
 #include <expected>
 #include <map>
@@ -11,7 +13,8 @@
 namespace idem::segments {
 
 /// The files of a folder whose names are numbers. Used by one thread. A failure ends the process,
-/// but for those that open() and open_file() return.
+/// but for those that open() and open_file() return. All is done in the folder that was opened,
+/// also if it was moved since and another store's is at its path.
 class NumberedFiles {
  public:
   /// `suffix`: with its dot. `is_direct`: they are written past the kernel's cache, where the file
@@ -47,25 +50,32 @@ class NumberedFiles {
   void make(std::uint32_t number);
   /// Gives a file another number; its name is durable once the folder is synced.
   void rename(std::uint32_t from, std::uint32_t to);
-  /// Gives a file that is none of these a number, likewise.
-  void adopt(const std::string& path, std::uint32_t number);
+  /// Gives a file of the folder that is none of these a number, likewise.
+  void adopt(const std::string& name, std::uint32_t number);
   void remove(std::uint32_t number);
   /// Likewise, but the file keeps its blocks until the caller closes the descriptor that it gets:
   /// with 64 MiB in the kernel's cache that takes 16 ms. -1: there is no such file, or it cannot
   /// be opened, and its blocks are given back at once.
   int unlink(std::uint32_t number);
 
+  /// Of any thread: the names are durable when this returns.
+  void sync_names() const { sync_folder(opened_, folder_); }
+
   const std::string& folder() const noexcept { return folder_; }
+  /// Of the opened folder.
+  int descriptor() const noexcept { return opened_.get(); }
 
   [[noreturn]] void fail_closed(std::string_view doing) const noexcept;
 
  private:
   std::expected<void, std::string> read_folder();
+  std::string name_of(std::uint32_t number) const;
   int open_file(std::uint32_t number, int how);
   void keep_open(std::uint32_t number, int file);
 
   std::string folder_;
   std::string suffix_;
+  OwnFile opened_{-1};
   std::map<std::uint32_t, int> files_;  ///< -1: not open.
   int open_files_max_ = 128;
   int open_files_ = 0;

@@ -14,10 +14,13 @@ namespace {
 /// Written and synced at once, so that commits do not wait long behind it.
 constexpr std::size_t slice_bytes = 1UL << 20U;
 
+constexpr const char* name = "spare";
+constexpr const char* name_of_part = "spare.part";
+
 /// Never makes the disk too full for what the log itself needs.
-bool has_room(const std::string& path, std::uint64_t bytes) {
+bool has_room(int file, std::uint64_t bytes) {
   struct statvfs disk{};
-  return ::statvfs(path.c_str(), &disk) == 0 && disk.f_bavail * disk.f_frsize > 4 * bytes;
+  return ::fstatvfs(file, &disk) == 0 && disk.f_bavail * disk.f_frsize > 4 * bytes;
 }
 
 bool write_zeros(int file, std::uint64_t bytes) {
@@ -35,15 +38,13 @@ bool write_zeros(int file, std::uint64_t bytes) {
 
 }  // namespace
 
-SpareFile::SpareFile(std::string folder, std::uint64_t bytes, Background& background)
-    : path_(std::move(folder) + "/spare"), bytes_(bytes), background_(background) {}
-
 void SpareFile::open() {
-  ::unlink((path_ + ".part").c_str());
+  const int folder = files_.descriptor();
+  ::unlinkat(folder, name_of_part, 0);
   struct stat facts{};
-  if (::stat(path_.c_str(), &facts) != 0) return;
+  if (::fstatat(folder, name, &facts, 0) != 0) return;
   const bool fits = static_cast<std::uint64_t>(facts.st_size) == bytes_;
-  if (!fits) ::unlink(path_.c_str());
+  if (!fits) ::unlinkat(folder, name, 0);
   state_ = fits ? State::ready : State::none;
 }
 
@@ -55,18 +56,18 @@ void SpareFile::prepare() {
 
 // Without room for it the log goes on in a file that grows, and fails only where that does.
 void SpareFile::make() {
-  const std::string part = path_ + ".part";
-  const int file = ::open(part.c_str(), O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
-  bool good = file >= 0 && has_room(part, bytes_) && write_zeros(file, bytes_);
+  const int folder = files_.descriptor();
+  const int file = ::openat(folder, name_of_part, O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+  bool good = file >= 0 && has_room(file, bytes_) && write_zeros(file, bytes_);
   if (file >= 0) ::close(file);
-  good = good && ::rename(part.c_str(), path_.c_str()) == 0;
-  if (!good) ::unlink(part.c_str());
+  good = good && ::renameat(folder, name_of_part, folder, name) == 0;
+  if (!good) ::unlinkat(folder, name_of_part, 0);
   state_.store(good ? State::ready : State::none, std::memory_order_release);
 }
 
 std::string SpareFile::take() {
   state_ = State::none;
-  return path_;
+  return name;
 }
 
 }  // namespace idem::segments

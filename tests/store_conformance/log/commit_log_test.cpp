@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include <fstream>
+#include <set>
 
 /// The log's files: what a start reads of them after a crash, and what it refuses.
 namespace idem::test {
@@ -406,6 +407,36 @@ TEST_F(LogParts, T01_one_process_owns_it) {
   const auto store = open();
   ASSERT_TRUE(store);
   EXPECT_NE(why_refused().find("another process owns"), std::string::npos) << why_refused();
+}
+
+TEST(NumberedFiles, T01_of_a_folder_that_was_moved_they_touch_nothing_at_its_path) {
+  const TempFolder folder;
+  const std::string path = folder.file("files");
+  const std::string moved = folder.file("moved");
+  segments::NumberedFiles files(path, ".x");
+  ASSERT_TRUE(files.open());
+  segments::Background background;
+  segments::SpareFile spare(files, 4096, background);
+  for (const std::uint32_t number : {1U, 2U}) files.make(number);
+  const auto names = [](const std::string& in) {
+    std::set<std::string> all;
+    for (const auto& entry : fs::directory_iterator(in)) all.insert(entry.path().filename());
+    return all;
+  };
+  const auto there = names(path);
+  fs::rename(path, moved);
+  fs::create_directory(path);
+  for (const std::string& name : there) std::ofstream(path + "/" + name) << "another store's";
+
+  files.rename(1, 3);
+  files.remove(2);
+  files.make(4);
+  spare.prepare();
+  background.wait();
+  ASSERT_TRUE(spare.is_ready());
+  files.adopt(spare.take(), 5);
+  EXPECT_EQ(names(path), there);
+  EXPECT_EQ(names(moved), (std::set<std::string>{"00000003.x", "00000004.x", "00000005.x"}));
 }
 
 }  // namespace
