@@ -106,7 +106,7 @@ DECLARE
   at timestamptz;
   is_usual boolean;
 BEGIN
-  -- Locks the record before anything is read of it. A record in a variable costs as much as all the rest.
+  -- Locks the record before anything is read of it. A whole record in a variable costs a quarter of the call.
   SELECT t.state = 'in_progress' AND t.token = asked_token AND t.fence = asked_fence AND NOT idem.contradicts_itself(t)
     INTO is_usual FROM idem.slots t WHERE t.id = asked_id FOR UPDATE;
   IF NOT FOUND THEN RETURN NULL; END IF;

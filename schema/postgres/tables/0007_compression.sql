@@ -1,5 +1,6 @@
 -- What clients and services wrote is compressed by lz4 if the server has it: it takes a quarter of pglz's time for the
--- same space (bench/results/README.md). Values from before stay as they are. A day's table has its parent's setting.
+-- same space (bench/results/postgres_rows.md). Values from before stay as they are. A new day's table has its parent's
+-- setting. One that another role owns, because its node made it, keeps pglz until it is dropped.
 DO $$
 DECLARE
   answers regclass;
@@ -11,7 +12,7 @@ BEGIN
   FOR answers IN
     SELECT 'idem.answers'::regclass UNION ALL
     SELECT c.oid::regclass FROM pg_inherits i JOIN pg_class c ON c.oid = i.inhrelid
-      WHERE i.inhparent = 'idem.answers'::regclass AND pg_has_role(c.relowner, 'USAGE') -- A day is whose node made it.
+      WHERE i.inhparent = 'idem.answers'::regclass AND pg_has_role(c.relowner, 'USAGE')
   LOOP
     EXECUTE format('ALTER TABLE %s ALTER COLUMN head SET COMPRESSION lz4, ALTER COLUMN body SET COMPRESSION lz4',
                    answers);

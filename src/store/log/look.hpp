@@ -23,8 +23,8 @@ struct StoreLook {
   StoreTime taken_at{};      ///< All that was durable then is in it.
 };
 
-/// A store whose records a start was moving to other shards, and was cut off: a record is in one of
-/// two shards, or in both.
+/// Of a store whose records a start was moving to other shards when it was cut off. A record may be
+/// in a shard that is not its own, or in several.
 enum class CutOffMove : std::uint8_t { refused, shown };
 
 /// Beside a process that has it open or not; changes nothing. The first shard is seen last: a
