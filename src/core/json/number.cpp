@@ -1,5 +1,6 @@
 #include "core/json/number.hpp"
 
+#include "core/bytes/ascii.hpp"
 #include "core/json/decimal.hpp"
 
 #include <idem/assert.hpp>
@@ -14,8 +15,6 @@ namespace {
 
 // Every integer of so many digits is a double and is its own ECMAScript rendering (10^15 < 2^53).
 constexpr std::size_t exact_integer_digits_max = 15;
-
-bool is_digit(char c) noexcept { return c >= '0' && c <= '9'; }
 
 // The fewest digits that name a finite positive double and no other, nearest to it among those:
 // ±digits × 10^exponent, no zero at either end.
