@@ -81,7 +81,7 @@ const std::map<std::string, std::vector<std::string>> allowed{
      {"idem/", "core/", "loop/", "http/", "gateway/auth/", "gateway/keyed/", "gateway/background/",
       "gateway/forward.hpp", "gateway/gateway.hpp", "gateway/route.hpp", "gateway/scope_shares.hpp",
       "gateway/settings.hpp"}},
-    {"src/gateway/auth/jwt", {"idem/", "gateway/auth/jwt/", "openssl/", "boost/json"}},
+    {"src/gateway/auth/jwt", {"idem/", "json/value.hpp", "gateway/auth/jwt/", "openssl/"}},
     {"src/webhook", {"idem/", "core/", "webhook/", "curl/", "openssl/"}},
     {"src/compare", {"idem/", "core/", "compare/"}},
     {"src/check", {"idem/", "core/", "config/", "check/", "fmt/"}},
