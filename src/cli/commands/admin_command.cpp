@@ -16,7 +16,7 @@ namespace idem::cli {
 namespace {
 
 // An operator as root may look after the file of the gateway's user.
-constexpr auto owner = admin::Owner::anyones_for_root;
+constexpr auto tokens_owner = admin::Owner::anyones_for_root;
 
 bool print_made(const std::string& body) {
   const auto made = json::parse(body);
@@ -77,20 +77,20 @@ int AdminCommand::make() {
     const std::string body = out.take();
     return finish("/v1/tokens", &body, print_made);
   }
-  const auto entries = admin::read_tokens(file_, owner);
+  const auto entries = admin::read_tokens(file_, tokens_owner);
   if (entries &&
       std::ranges::any_of(*entries, [&](const auto& one) { return one.name == name_; })) {
     return complain("there is a token of this name; revoke it first, or choose another", refused);
   }
   const auto role = admin::parse_role(role_).value_or(admin::Role::viewer);
-  const auto token = admin::add_token(file_, name_, role, to_rfc3339(wall_time()), owner);
+  const auto token = admin::add_token(file_, name_, role, to_rfc3339(wall_time()), tokens_owner);
   if (!token) return complain(token.error(), failed);
   return show(admin::token_page(name_, role, *token), print_made);
 }
 
 int AdminCommand::list() {
   if (file_.empty()) return finish("/v1/tokens", nullptr, print_list);
-  const auto entries = admin::read_tokens(file_, owner);
+  const auto entries = admin::read_tokens(file_, tokens_owner);
   if (!entries) return complain(entries.error(), failed);
   return show(admin::tokens_page(*entries), print_list);
 }
@@ -105,7 +105,7 @@ int AdminCommand::revoke() {
     const std::string body = out.take();
     return finish("/v1/tokens/" + percent_encoded(name_) + "/revoke", &body, print_list);
   }
-  const auto revoked = admin::revoke_token(file_, name_, owner);
+  const auto revoked = admin::revoke_token(file_, name_, tokens_owner);
   if (!revoked) return complain(revoked.error(), failed);
   if (!*revoked) return complain("no token has this name", not_found);
   return list();

@@ -56,7 +56,7 @@ std::string result_of(const json::Value& line) {
   return is_null(of) ? after : "of " + text_of(of) + ": " + after;
 }
 
-bool print_page(const std::string& body) {
+bool print_audit_page(const std::string& body) {
   const auto page = json::parse(body);
   if (!page || page->find("audit") == nullptr) return false;
   std::vector<std::vector<std::string>> rows{
@@ -104,7 +104,7 @@ bool print_verdict(const std::string& body) {
 }
 
 /// Of an answer that has the form of a verdict.
-int exit_code_of(const std::string& body) {
+int exit_code_of_verdict(const std::string& body) {
   const auto verdict = json::parse(body);
   // Lines of which none is proved are no verdict of a gateway.
   const bool is_proved =
@@ -150,7 +150,7 @@ int AuditCommand::list() {
   add_parameter(target, "who", who_);
   add_parameter(target, "what", what_);
   add_parameter(target, "ref", ref_);
-  return finish(target, nullptr, print_page);
+  return finish(target, nullptr, print_audit_page);
 }
 
 int AuditCommand::save() {
@@ -226,7 +226,7 @@ int AuditCommand::verify() {
   if (!answer) return answer.error();
   if (answer->status != 200) return complain_about(*answer);
   const int shown = show(answer->body, print_verdict);
-  return shown == done ? exit_code_of(answer->body) : shown;
+  return shown == done ? exit_code_of_verdict(answer->body) : shown;
 }
 
 int AuditCommand::verify_file() {

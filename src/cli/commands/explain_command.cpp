@@ -14,7 +14,7 @@ namespace {
 
 using json::Value;
 
-std::string joined(const Value* list) {
+std::string joined_texts(const Value* list) {
   std::string all;
   for (const auto& one : items_of(list)) all += (all.empty() ? "" : ", ") + text_of(&one);
   return all.empty() ? "-" : all;
@@ -48,8 +48,8 @@ void add_fingerprint(Rows& rows, const Value* facts) {
                                                 : "not compared";
   rows.push_back({"fingerprint", verdict});
   rows.push_back({"  body counts as", text_of(facts->find("form"))});
-  rows.push_back({"  counted", joined(facts->find("counted"))});
-  rows.push_back({"  left out", joined(facts->find("left_out"))});
+  rows.push_back({"  counted", joined_texts(facts->find("counted"))});
+  rows.push_back({"  left out", joined_texts(facts->find("left_out"))});
 }
 
 void add_record(Rows& rows, const Value& explanation) {

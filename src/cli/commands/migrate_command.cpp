@@ -16,7 +16,7 @@
 namespace idem::cli {
 namespace {
 
-void print(const OpenedStore& store) {
+void print_store(const OpenedStore& store) {
   if (store.place.empty()) {
     std::puts("this store has no schema, so there is nothing to upgrade");
     return;
@@ -27,7 +27,7 @@ void print(const OpenedStore& store) {
               store.id.c_str());
 }
 
-void print_as_json(const OpenedStore& store) {
+void print_store_as_json(const OpenedStore& store) {
   const bool has_schema = !store.place.empty();
   json::Writer out;
   out.begin_object();
@@ -70,7 +70,7 @@ int MigrateCommand::run() const {
     return migrate_store(absolute_store_url(store_, std::filesystem::current_path()));
   }();
   if (!migrated) return say_error("migrate", migrated.error(), failed);
-  json_ ? print_as_json(*migrated) : print(*migrated);
+  json_ ? print_store_as_json(*migrated) : print_store(*migrated);
   return done;
 }
 

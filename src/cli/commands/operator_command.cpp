@@ -43,7 +43,7 @@ std::string login_name() {
   return name;
 }
 
-int exit_code_of(int status) {
+int exit_code_of_status(int status) {
   if (status == 200) return done;
   if (status == 404) return not_found;
   if (status == 409) return refused;
@@ -169,7 +169,7 @@ int OperatorCommand::complain_about(const AdminAnswer& answer) const {
     const auto verbs = command_->get_subcommands();
     if (has_it(command_) || std::ranges::any_of(verbs, has_it)) sentence.replace(0, end, option);
   }
-  return complain(sentence, exit_code_of(answer.status));
+  return complain(sentence, exit_code_of_status(answer.status));
 }
 
 int OperatorCommand::finish(const std::string& target, const std::string* body,

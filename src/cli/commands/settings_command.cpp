@@ -11,7 +11,7 @@ namespace {
 
 constexpr const char* config_name = "config";
 
-bool is_true(const json::Value* value) {
+bool says_true(const json::Value* value) {
   const auto* const flag = value != nullptr ? std::get_if<bool>(&value->is) : nullptr;
   return flag != nullptr && *flag;
 }
@@ -27,7 +27,7 @@ bool print_changes(const std::string& body) {
     std::printf("%s: %s -> %s%s\n", text_of(one.find("name")).c_str(),
                 or_none(text_of(one.find("before"))).c_str(),
                 or_none(text_of(one.find("after"))).c_str(),
-                is_true(one.find("needs_restart")) ? " (needs a restart)" : "");
+                says_true(one.find("needs_restart")) ? " (needs a restart)" : "");
     const std::string records = text_of(one.find("records"));
     if (records != "-") std::printf("  %s\n", records.c_str());
   }

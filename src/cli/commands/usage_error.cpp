@@ -1,5 +1,6 @@
 #include "cli/commands/usage_error.hpp"
 
+#include "cli/command_line/words.hpp"
 #include "cli/commands.hpp"
 #include "cli/terminal/messages.hpp"
 #include "config/words.hpp"
@@ -35,12 +36,6 @@ std::vector<std::string> options_of(const CLI::App& app) {
     }
   }
   return names;
-}
-
-std::string joined(const std::vector<std::string>& words) {
-  std::string all;
-  for (const auto& word : words) all += (all.empty() ? "" : ", ") + word;
-  return all;
 }
 
 /// The parser's own words, which begin with a capital unless an option's name does.
@@ -82,7 +77,7 @@ int refuse_usage(const CLI::App& app, const CLI::ParseError& error) {
                   suggestion(words.front(), commands_of(*at)) + help + " lists them");
   }
   if (lacks_command) {
-    return refuse("a command is missing: " + joined(commands_of(*at)) + "; " + help +
+    return refuse("a command is missing: " + joined(commands_of(*at), ", ") + "; " + help +
                   " says what each does");
   }
   if (!left.empty()) {

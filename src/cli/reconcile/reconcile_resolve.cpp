@@ -14,7 +14,6 @@ namespace idem::cli {
 namespace {
 
 using compare::Finding;
-using compare::Kind;
 
 void write_response(json::Writer& out, const ReconcileOptions& options, const std::string& body) {
   out.name("response");
@@ -33,14 +32,14 @@ void write_response(json::Writer& out, const ReconcileOptions& options, const st
 
 /// Whether a line may settle the record: exactly one that happened, and a state that accepts it.
 bool is_positive(const Finding& finding) {
-  if (!finding.ours || finding.kind == Kind::duplicate) return false;
+  if (!finding.ours || finding.kind == compare::Kind::duplicate) return false;
   return accepts_positive_evidence(finding.ours->state) &&
          std::ranges::count(finding.theirs, true, &compare::Theirs::happened) == 1;
 }
 
 bool is_absent(const Finding& finding) {
-  return finding.kind == Kind::undecided && finding.ours && finding.ours->state == State::unknown &&
-         finding.theirs.empty();
+  return finding.kind == compare::Kind::undecided && finding.ours &&
+         finding.ours->state == State::unknown && finding.theirs.empty();
 }
 
 }  // namespace
@@ -54,7 +53,7 @@ std::string ReconcileCommand::why_not_absent(const OpenExport& opened,
   if (!report_.complete()) return "the export was not read completely";
   if (!opened.list->states_its_end) return "the list does not say where it ends";
   // If one line is missing, others may be: the export is cut off, or of another account.
-  if (report_.result.count(Kind::ours_only) > 0) {
+  if (report_.result.count(compare::Kind::ours_only) > 0) {
     return "the export lacks lines of records that ran";
   }
   // An unmatched line may be the missing one under another name. If no line matched at all, the two

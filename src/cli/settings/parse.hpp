@@ -45,6 +45,8 @@ bool parse_field_names(const GivenList& given, std::vector<std::string>& out,
 std::string to_text(Millis duration);
 
 inline bool is_true(const Given& given) { return given.text == "true"; }
+/// A control character of ASCII.
+inline bool is_control(unsigned char c) { return c < 0x20 || c == 0x7F; }
 
 /// Parses what a route, or the defaults, give; all else in `out` stays.
 void parse_route(const RouteGiven& given, gateway::Route& out, Complaints& complaints);

@@ -22,8 +22,6 @@ std::string with_path(const std::string& url) {
   return path + 1 == url.size() ? url + "v1/traces" : url;
 }
 
-bool is_control(unsigned char c) { return c < ' ' || c == 0x7F; }
-
 /// One field for the collector's login.
 void parse_header(const Given& file, std::vector<Field>& out, Complaints& complaints) {
   if (file.text.empty()) return;

@@ -194,10 +194,6 @@ std::optional<GatewayFlags> SettingsSource::gather(Complaints& complaints) const
 
 namespace {
 
-bool is_variable(const config::Place& place) {
-  return !place.in_file() && !place.source.starts_with("--");
-}
-
 /// Refuses settings without effect on a worker. Variables give only a warning, because several
 /// commands may share them.
 void refuse_gateways_settings(GatewayFlags& flags, Complaints& complaints) {
