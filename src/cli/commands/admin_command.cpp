@@ -2,8 +2,8 @@
 
 #include "admin/login/tokens.hpp"
 #include "admin/tokens_json.hpp"
-#include "cli/commands.hpp"
 #include "cli/commands/tables.hpp"
+#include "cli/exit_code.hpp"
 #include "core/bytes/percent.hpp"
 #include "core/bytes/rfc3339.hpp"
 #include "core/record/store_clock.hpp"
@@ -43,28 +43,27 @@ bool print_list(const std::string& body) {
 
 }  // namespace
 
-AdminCommand::AdminCommand(CLI::App& app)
-    : OperatorCommand(app, "admin", "Tokens of the admin API and their roles"),
+AdminCommand::AdminCommand(const Command& program)
+    : OperatorCommand(program, "admin", "Tokens of the admin API and their roles"),
       make_(declare("token", "Make a token with a role, and print it; nobody can read it again")),
       list_(declare("tokens", "List the names and roles of tokens")),
       revoke_(declare("revoke", "Revoke a token at once")) {
-  make_->add_option("NAME", name_, "who gets it; the evidence log names decisions by it")
-      ->required();
-  make_->add_option("--role", role_, "viewer, support or operator")
-      ->required()
-      ->check(CLI::IsMember({"viewer", "support", "operator"}));
-  revoke_->add_option("NAME", name_, "whose token it is")->required();
-  revoke_->add_option("--reason", reason_, "for the gateway's log; needed without --tokens-file");
-  for (auto* const verb : {make_, list_, revoke_}) {
-    verb->add_option("--tokens-file", file_,
-                     "the file of a gateway's admin_tokens, instead of asking a running gateway")
-        ->type_name("FILE");
+  make_.add_option("NAME", name_, "who gets it; the evidence log names decisions by it").required();
+  make_.add_option("--role", role_, "viewer, support or operator")
+      .required()
+      .one_of({"viewer", "support", "operator"});
+  revoke_.add_option("NAME", name_, "whose token it is").required();
+  revoke_.add_option("--reason", reason_, "for the gateway's log; needed without --tokens-file");
+  for (const auto& verb : {make_, list_, revoke_}) {
+    verb.add_option("--tokens-file", file_,
+                    "the file of a gateway's admin_tokens, instead of asking a running gateway")
+        .file();
   }
 }
 
 int AdminCommand::run() {
-  if (make_->parsed()) return make();
-  return list_->parsed() ? list() : revoke();
+  if (make_.parsed()) return make();
+  return list_.parsed() ? list() : revoke();
 }
 
 int AdminCommand::make() {

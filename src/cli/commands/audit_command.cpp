@@ -1,9 +1,10 @@
 #include "cli/commands/audit_command.hpp"
 
 #include "admin/audit_json.hpp"
-#include "cli/commands.hpp"
 #include "cli/commands/audit_export.hpp"
 #include "cli/commands/tables.hpp"
+#include "cli/exit_code.hpp"
+#include "cli/settings/secret_file.hpp"
 #include "cli/terminal/progress.hpp"
 #include "core/bytes/utf8.hpp"
 #include "json/value.hpp"
@@ -114,32 +115,31 @@ int exit_code_of_verdict(const std::string& body) {
 
 }  // namespace
 
-AuditCommand::AuditCommand(CLI::App& app)
-    : OperatorCommand(app, "audit", "Decisions of operators and changes of settings",
+AuditCommand::AuditCommand(const Command& program)
+    : OperatorCommand(program, "audit", "Decisions of operators and changes of settings",
                       {.decides = false}),
       list_(declare("list", "List a page of the audit, oldest first")),
       export_(declare("export", "Write all lines to a file, for a verification elsewhere")),
       verify_(declare("verify", "Find a changed, removed, inserted or moved line")) {
-  list_->add_option("--after", after_, "only lines behind this number");
-  list_->add_option("--limit", limit_, "lines in a page, 1 to 1000");
-  list_->add_option("--who", who_, "only decisions of this operator");
-  list_->add_option("--what", what_, "only such decisions: keys.resolve, dlq.redrive, ...");
-  list_->add_option("--ref", ref_, "only about this record, message or token");
-  export_->add_option("FILE", to_, "where to; - is standard output")->type_name("FILE")->required();
-  verify_->add_option("--expect", expected_,
-                      "SEQ:HASH of a line that there was, from a log or an earlier verification");
-  verify_->add_option("--file", from_, "verify this exported file, without a gateway")
-      ->type_name("FILE");
+  list_.add_option("--after", after_, "only lines behind this number");
+  list_.add_option("--limit", limit_, "lines in a page, 1 to 1000");
+  list_.add_option("--who", who_, "only decisions of this operator");
+  list_.add_option("--what", what_, "only such decisions: keys.resolve, dlq.redrive, ...");
+  list_.add_option("--ref", ref_, "only about this record, message or token");
+  export_.add_option("FILE", to_, "where to; - is standard output").file().required();
+  verify_.add_option("--expect", expected_,
+                     "SEQ:HASH of a line that there was, from a log or an earlier verification");
+  verify_.add_option("--file", from_, "verify this exported file, without a gateway").file();
   verify_
-      ->add_option("--secret-file", secret_files_,
-                   "with --file: the gateways' key.secret_files, as many as there were")
-      ->type_name("FILE")
-      ->expected(1);
+      .add_option("--secret-file", secret_files_,
+                  "with --file: the gateways' key.secret_files, as many as there were")
+      .file()
+      .values(1, 1);
 }
 
 int AuditCommand::run() {
-  if (list_->parsed()) return list();
-  if (export_->parsed()) return save();
+  if (list_.parsed()) return list();
+  if (export_.parsed()) return save();
   return from_.empty() ? verify() : verify_file();
 }
 

@@ -1,8 +1,8 @@
 #include "cli/commands/bulk_command.hpp"
 
-#include "cli/commands.hpp"
 #include "cli/commands/jobs_print.hpp"
 #include "cli/commands/tables.hpp"
+#include "cli/exit_code.hpp"
 #include "cli/terminal/progress.hpp"
 #include "core/bytes/percent.hpp"
 #include "json/value.hpp"
@@ -47,7 +47,7 @@ std::string counted_records(std::uint64_t count) {
 
 }  // namespace
 
-void BulkCommand::declare_job(CLI::App& verb, HasRate has_rate) {
+void BulkCommand::declare_job(const Command& verb, HasRate has_rate) {
   verb.add_option(
       "--expect", expect_,
       "of a job: the number of records that you have seen; needed without a terminal; with "

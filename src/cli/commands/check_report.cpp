@@ -1,6 +1,7 @@
 #include "cli/commands/check_report.hpp"
 
 #include "cli/commands/tables.hpp"
+#include "cli/exit_code.hpp"
 #include "cli/settings/config_check.hpp"
 #include "cli/settings/environment.hpp"
 #include "cli/settings/opening.hpp"

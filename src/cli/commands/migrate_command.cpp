@@ -1,7 +1,7 @@
 #include "cli/commands/migrate_command.hpp"
 
-#include "cli/commands.hpp"
 #include "cli/commands/tables.hpp"
+#include "cli/exit_code.hpp"
 #include "cli/terminal/messages.hpp"
 #include "cli/terminal/progress.hpp"
 #include "json/writer.hpp"
@@ -43,14 +43,14 @@ void print_store_as_json(const OpenedStore& store) {
 
 }  // namespace
 
-MigrateCommand::MigrateCommand(CLI::App& app)
-    : command_(*app.add_subcommand("migrate", "Create or upgrade the schema of a store")) {
+MigrateCommand::MigrateCommand(const Command& program)
+    : command_(program.add_command("migrate", "Create or upgrade the schema of a store")) {
   command_
       .add_option("url,--store", store_,
                   "URL of the store: " + listed(&KnownKind::has_schema, usual_form, ", ") +
                       " or hybrid:... (its truth); the others have no schema")
-      ->envname("IDEM_STORE")
-      ->multi_option_policy(CLI::MultiOptionPolicy::Throw);
+      .variable("IDEM_STORE")
+      .once();
   command_.add_flag("--json", json_, json_help);
 }
 

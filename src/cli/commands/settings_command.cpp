@@ -1,7 +1,7 @@
 #include "cli/commands/settings_command.hpp"
 
-#include "cli/commands.hpp"
 #include "cli/commands/tables.hpp"
+#include "cli/exit_code.hpp"
 #include "json/value.hpp"
 
 #include <cstdio>
@@ -36,7 +36,7 @@ bool print_changes(const std::string& body) {
 
 }  // namespace
 
-ChangesCommand::ChangesCommand(CLI::App& config)
+ChangesCommand::ChangesCommand(const Command& config)
     : OperatorCommand(config, "changes",
                       "Show what a reload of the running gateway would change, and what that does "
                       "to records",
@@ -54,11 +54,11 @@ int ChangesCommand::run() {
   return complain("a reload would be refused: " + text_of(why), refused);
 }
 
-ReloadCommand::ReloadCommand(CLI::App& config)
+ReloadCommand::ReloadCommand(const Command& config)
     : OperatorCommand(config, "reload",
                       "Have the running gateway apply the settings of its file, all or none",
                       {.has_verbs = false, .decides = true, .parent = config_name}) {
-  command().add_option("--reason", reason_, "for the audit")->required();
+  command().add_option("--reason", reason_, "for the audit").required();
 }
 
 int ReloadCommand::run() {

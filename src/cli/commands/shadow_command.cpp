@@ -170,12 +170,12 @@ bool print_shadow_report(const std::string& json) {
 
 }  // namespace
 
-ShadowCommand::ShadowCommand(CLI::App& app)
-    : OperatorCommand(app, "shadow",
+ShadowCommand::ShadowCommand(const Command& program)
+    : OperatorCommand(program, "shadow",
                       "Show what enforcement would have done on routes with enforce: shadow",
                       {.has_verbs = true, .decides = false}) {
-  auto* const report = declare("report", "Counts by route, tenant and client, with examples");
-  report->add_option("--route", route_, "only the route of this name, or path");
+  const Command report = declare("report", "Counts by route, tenant and client, with examples");
+  report.add_option("--route", route_, "only the route of this name, or path");
 }
 
 int ShadowCommand::run() {

@@ -1,7 +1,7 @@
 #include "cli/commands/status_command.hpp"
 
-#include "cli/commands.hpp"
 #include "cli/commands/tables.hpp"
+#include "cli/exit_code.hpp"
 
 #include <cstdio>
 
@@ -120,8 +120,8 @@ bool is_status(const Value& answer) {
 
 }  // namespace
 
-StatusCommand::StatusCommand(CLI::App& app)
-    : OperatorCommand(app, "status",
+StatusCommand::StatusCommand(const Command& program)
+    : OperatorCommand(program, "status",
                       "Show how a running gateway or worker is; exit code 1: something is down or "
                       "needs an operator",
                       {.has_verbs = false, .decides = false}) {}

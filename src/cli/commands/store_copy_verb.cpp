@@ -1,8 +1,8 @@
 #include "cli/commands/store_copy_verb.hpp"
 
-#include "cli/commands.hpp"
 #include "cli/commands/store_complaint.hpp"
 #include "cli/commands/store_copy_run.hpp"
+#include "cli/exit_code.hpp"
 #include "cli/process/resources.hpp"
 
 #include <csignal>
@@ -23,9 +23,9 @@ std::expected<const KnownKind*, std::string> kind_of(const std::string& url) {
 
 }  // namespace
 
-StoreCopyVerb::StoreCopyVerb(CLI::App* copy) : copy_(*copy) {
-  copy_.add_option("from", from_, "URL of the store to be copied")->required();
-  copy_.add_option("to", to_, "URL of the copy, a store that does not exist yet")->required();
+StoreCopyVerb::StoreCopyVerb(const Command& copy) : copy_(copy) {
+  copy_.add_option("from", from_, "URL of the store to be copied").required();
+  copy_.add_option("to", to_, "URL of the copy, a store that does not exist yet").required();
   copy_.add_flag("--prepare", prepare_,
                  "copy what is there while gateways serve from FROM, as often as you like, so that "
                  "the copy itself is short; the copy is not finished by it");

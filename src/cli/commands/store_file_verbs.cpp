@@ -1,8 +1,8 @@
 #include "cli/commands/store_file_verbs.hpp"
 
-#include "cli/commands.hpp"
 #include "cli/commands/store_complaint.hpp"
 #include "cli/commands/tables.hpp"
+#include "cli/exit_code.hpp"
 #include "cli/process/resources.hpp"
 #include "cli/terminal/progress.hpp"
 #include "core/bytes/rfc3339.hpp"
@@ -175,18 +175,15 @@ void print_what_a_restore_means(const Restored& restored) {
 
 }  // namespace
 
-StoreFileVerbs::StoreFileVerbs(CLI::App* backup, CLI::App* check, CLI::App* restore)
-    : backup_(*backup), check_(*check), restore_(*restore) {
-  backup_.add_option("store", store_, "URL of the store: embedded:PATH or sqlite:PATH")->required();
+StoreFileVerbs::StoreFileVerbs(const Command& restore, const Command& check, const Command& backup)
+    : backup_(backup), check_(check), restore_(restore) {
+  backup_.add_option("store", store_, "URL of the store: embedded:PATH or sqlite:PATH").required();
   backup_.add_option("file", file_, "the new file, of embedded: a directory; it must not exist")
-      ->required()
-      ->type_name("FILE");
-  check_.add_option("store", store_, "URL of the store, or the path of a backup")
-      ->required()
-      ->type_name("FILE");
-  restore_.add_option("file", file_, "the backup")->required()->type_name("FILE");
-  restore_.add_option("store", store_, "URL of the store: embedded:PATH or sqlite:PATH")
-      ->required();
+      .required()
+      .file();
+  check_.add_option("store", store_, "URL of the store, or the path of a backup").required().file();
+  restore_.add_option("file", file_, "the backup").required().file();
+  restore_.add_option("store", store_, "URL of the store: embedded:PATH or sqlite:PATH").required();
   restore_.add_flag("--replace", replace_,
                     "move a store that is there to another name in its folder, and print that");
   restore_.add_flag("--accept-damage", accept_damage_,

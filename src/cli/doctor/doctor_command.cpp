@@ -1,11 +1,12 @@
 #include "cli/doctor/doctor_command.hpp"
 
-#include "cli/commands.hpp"
 #include "cli/commands/tables.hpp"
 #include "cli/doctor/file_checks.hpp"
+#include "cli/doctor/finding.hpp"
 #include "cli/doctor/machine_checks.hpp"
 #include "cli/doctor/network_checks.hpp"
 #include "cli/doctor/store_checks.hpp"
+#include "cli/exit_code.hpp"
 #include "cli/process/resources.hpp"
 #include "json/writer.hpp"
 
@@ -131,15 +132,15 @@ std::string as_text(const Findings& findings) {
 }  // namespace
 }  // namespace doctor
 
-DoctorCommand::DoctorCommand(CLI::App& app)
-    : command_(*app.add_subcommand(
+DoctorCommand::DoctorCommand(const Command& program)
+    : command_(program.add_command(
           "doctor",
           "Look at store, clock, disks, limits, upstream, providers and certificates, and "
           "say what to do; changes nothing")),
       settings_(command_) {
   command_.add_flag("--json", json_, "print the findings as JSON");
-  command_.footer(
-      command_.get_footer() +
+  command_.set_notes(
+      command_.notes() +
       "\nIt reads the settings as a start does, and looks at: the store (who may read its file, "
       "whether it accepts the settings, what its server may lose), the clock beside the store's "
       "and NTP, room and kind of each disk, the limits of open files and file sizes, whether "
@@ -151,7 +152,7 @@ DoctorCommand::DoctorCommand(CLI::App& app)
   command_
       .add_option("--role", role_,
                   "whose settings: gateway or worker; by default, which of them they look like")
-      ->check(CLI::IsMember({"guessed", "gateway", "worker"}));
+      .one_of({"guessed", "gateway", "worker"});
 }
 
 int DoctorCommand::run() const {

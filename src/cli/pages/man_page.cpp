@@ -192,11 +192,9 @@ std::vector<ManPage> man_pages(const CommandTree& tree) {
   return pages;
 }
 
-std::vector<std::string> man_page_names(const CLI::App& app) {
+std::vector<std::string> man_page_names(const Command& program) {
   std::vector<std::string> names{"idem"};
-  for (const auto* const command : app.get_subcommands([](const CLI::App*) { return true; })) {
-    names.push_back("idem-" + command->get_name());
-  }
+  for (const auto& command : program.commands()) names.push_back("idem-" + command.name());
   names.emplace_back("idem.yaml");
   return names;
 }

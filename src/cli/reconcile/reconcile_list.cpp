@@ -1,7 +1,7 @@
 #include "cli/reconcile/reconcile_list.hpp"
 
-#include "cli/commands.hpp"
 #include "cli/commands/admin_client.hpp"
+#include "cli/settings/secret_file.hpp"
 #include "core/bytes/percent.hpp"
 #include "webhook/fetch.hpp"
 

@@ -1,10 +1,12 @@
-#include "cli/commands.hpp"
+#include "cli/exit_code.hpp"
 #include "cli/reconcile/reconcile_command.hpp"
 #include "core/bytes/base64.hpp"
 #include "core/bytes/rfc3339.hpp"
 #include "core/bytes/utf8.hpp"
 #include "core/record/stored_fence.hpp"
 #include "json/writer.hpp"
+
+#include <idem/limits.hpp>
 
 #include <algorithm>
 

@@ -1,7 +1,7 @@
 #include "cli/settings/caller_flags.hpp"
 
-#include "cli/commands.hpp"
 #include "cli/settings/parse.hpp"
+#include "cli/settings/secret_file.hpp"
 #include "config/words.hpp"
 
 namespace idem::cli {

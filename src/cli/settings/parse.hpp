@@ -1,6 +1,7 @@
 #pragma once
 
 #include "cli/settings/gateway_flags.hpp"
+#include "cli/settings/gateway_options.hpp"
 
 /// Parses texts to values. A result false means that there is a complaint and `out` is unchanged.
 namespace idem::cli {

@@ -1,10 +1,11 @@
-#include "cli/commands.hpp"
 #include "cli/settings/parse.hpp"
+#include "cli/settings/secret_file.hpp"
 #include "config/words.hpp"
 #include "core/bytes/percent.hpp"
 #include "core/json/place.hpp"
 #include "core/record/stored_fence.hpp"
 #include "webhook/fetch.hpp"
+#include "workers/reconciler.hpp"
 
 #include <idem/foreign_call.hpp>
 #include <idem/limits.hpp>

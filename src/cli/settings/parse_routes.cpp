@@ -4,6 +4,7 @@
 #include "core/json/place.hpp"
 #include "core/naming/shadow_names.hpp"
 #include "http/head.hpp"
+#include "workers/reconciler.hpp"
 
 #include <algorithm>
 #include <charconv>

@@ -1,5 +1,5 @@
-#include "cli/commands.hpp"
 #include "cli/settings/parse.hpp"
+#include "cli/settings/secret_file.hpp"
 #include "config/words.hpp"
 #include "core/exchange/policy.hpp"
 #include "http/head.hpp"

@@ -1,4 +1,4 @@
-#include "cli/commands.hpp"
+#include "cli/settings/units.hpp"
 
 #include <array>
 #include <charconv>
