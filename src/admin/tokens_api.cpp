@@ -116,7 +116,10 @@ Task<WireAnswer> TokensApi::revoke(std::string name, const OrderBody& received) 
     return revoke_token(path, name);
   };
   auto revoking = run_offloaded(parts_.loop, offload_, work);
-  const auto revoked = co_await revoking;
+  // With a value from its beginning: GCC 14 takes an expected that begins as the result of a
+  // co_await for uninitialised.
+  Revoked revoked = false;
+  revoked = co_await revoking;
   auto ending = deciding.end(!revoked   ? "refused: " + revoked.error()
                              : *revoked ? "revoked"
                                         : "refused: no token has this name");
