@@ -42,6 +42,7 @@ class CommandRun:
         outcome = FAILED if reason else PASSED
         if not reason and self.command.skip and self.command.skip.search(output):
             outcome = SKIPPED
-        self.on_result(Result(self.command.name, self.lane, outcome, time.monotonic() - self.started, cpu, output, reason))
+        seconds = time.monotonic() - self.started
+        self.on_result(Result(self.command.name, self.lane, outcome, seconds, cpu, output, reason))
         self.process = None
         self.on_done()

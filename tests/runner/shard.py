@@ -15,7 +15,7 @@ from transcript import Transcript
 
 
 class Shard:
-    """`on_result(result)` for each test; one that is reported again replaces what was reported. `on_done()` at the end."""
+    """`on_result(result)` for each test, where the last one of a name counts; `on_done()` at the end."""
 
     slots = 1
 

@@ -1,4 +1,4 @@
-"""What earlier runs took, in a file of the build folder: the longest begins first, and the start tells how long it takes."""
+"""What earlier runs took, in a file of the build folder: by it the longest begins first, and a run tells its length."""
 import json
 import os
 

@@ -1,7 +1,7 @@
 """Reads the output of a program of GoogleTest, line by line, into results.
 
-A test may leave a line unfinished, so that "[       OK ]" stands behind its words; and a test may print such lines of its
-own. Both are told apart by the names: only those that this process was asked to run count.
+A test may leave a line unfinished, so that "[       OK ]" follows its words in one line; and a test may print such
+lines of its own. The names tell them apart: only those that this process was asked to run count.
 """
 import collections
 import re
