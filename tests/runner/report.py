@@ -20,6 +20,19 @@ def number(count):
     return f"{count:,}"
 
 
+def why(result):
+    """": " and the reason, or what stands where GoogleTest says that a test failed or was skipped; empty: nobody knows."""
+    if result.reason:
+        return f": {result.reason}"
+    lines = result.output.splitlines()
+    for line, following in zip(lines, lines[1:]):
+        if line.endswith(": Failure"):
+            return f": {line.removesuffix(': Failure')}: {following}"
+        if line.endswith(": Skipped"):
+            return f": {following}"
+    return ""
+
+
 class Report:
     def __init__(self, out=None):
         self.out = out or sys.stdout
@@ -92,11 +105,11 @@ class Report:
         if skipped:
             self.say(f"\n{number(len(skipped))} skipped:")
             for result in skipped:
-                self.say(f"  {result.name}")
+                self.say(f"  {result.name}{why(result)}")
         if failed:
             self.say(f"\n{number(len(failed))} FAILED:")
             for result in failed:
-                self.say(f"  {result.name} ({result.lane}){': ' if result.reason else ''}{result.reason}")
+                self.say(f"  {result.name} ({result.lane}){why(result)}")
         verdict = "interrupted" if interrupted else "FAILED" if failed else "passed"
         self.say(f"\n{verdict}: {number(len(results))} tests in {clock(seconds)} minutes,"
                  f" {number(len(failed))} failed, {number(len(skipped))} skipped")

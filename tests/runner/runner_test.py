@@ -60,7 +60,7 @@ class Runner(unittest.TestCase):
         self.add_tests("Passing.one", "Failing.fails", "Failing.passes")
         code, output = self.run_all()
         self.assertEqual(code, 1)
-        self.assert_failed(output, "Failing.fails")
+        self.assert_failed(output, "Failing.fails", ": Expected equality")
         self.assertIn("words of the failure", output)
         self.assert_count(output, 3, 1)
 
@@ -117,7 +117,7 @@ class Runner(unittest.TestCase):
         self.assertEqual(code, 0, output)
         self.assert_count(output, 3, 0, 2)
         self.assertIn("2 skipped:\n", output)
-        self.assertIn("\n  Skipping.skips\n", output)
+        self.assertIn("\n  Skipping.skips: nothing to ask here\n", output)
         self.assertRegex(output, r"(?m)^browser +1 +1 +0 ")
 
     def test_tests_of_parameters_and_types_have_their_own_results(self):
