@@ -54,7 +54,7 @@ idem_pkg_config(idem-core "Makes a retried API call have exactly one effect" "li
 idem_pkg_config(idem-webhook "Idem's webhooks" "idem-core libcurl" "")
 foreach(store IN LISTS idem_stores)
   idem_pkg_config(idem-${store} "Idem's store in ${idem_title_of_${store}}"
-    "idem-core ${idem_modules_of_${store}}" "-Wl,--undefined=idem_kind_${store} ${idem_flags_of_${store}}")
+    "idem-core ${idem_modules_of_${store}}" "-Wl,--undefined=idem_kind_${store}")
 endforeach()
 list(REMOVE_DUPLICATES idem_store_modules)
 list(JOIN idem_store_modules " " all_modules)

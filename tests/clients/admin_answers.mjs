@@ -8,7 +8,7 @@ import { createRequire } from "node:module";
 import { pathToFileURL } from "node:url";
 
 const [description, folder] = process.argv.slice(2);
-// Tests, each a process, that asked an admin listener. A part of the tests asks fewer.
+// Tests that asked an admin listener. A part of the tests asks fewer.
 const whole_run = 200;
 // The packages lie in build/clients, which NODE_PATH names; import() does not look there.
 const near = createRequire(path.join(process.env.NODE_PATH, "x.js"));
@@ -86,15 +86,17 @@ function check({ method, target, status, type, body }) {
 }
 
 let answers = 0;
-const files = fs.readdirSync(folder);
-for (const file of files) {
+const tests = new Set();  // One that runs on several stores is several, each in a process of its own.
+for (const file of fs.readdirSync(folder)) {
   for (const line of fs.readFileSync(path.join(folder, file), "utf8").split("\n")) {
     if (line === "") continue;
     ++answers;
-    check(JSON.parse(line));
+    const answer = JSON.parse(line);
+    tests.add(`${file} ${answer.test}`);
+    check(answer);
   }
 }
-if (files.length >= whole_run) {
+if (tests.size >= whole_run) {
   for (const [name, item] of Object.entries(page.paths)) {
     for (const [method, operation] of Object.entries(item)) {
       for (const status of Object.keys(operation.responses ?? {})) {

@@ -3,6 +3,7 @@
 #include "core/exchange/problem.hpp"
 
 #include <fmt/format.h>
+#include <gtest/gtest.h>
 #include <unistd.h>
 
 #include <filesystem>
@@ -24,6 +25,12 @@ const std::filesystem::path folder = std::filesystem::path(IDEM_BIN_DIR) / "../a
 Noted& noted() {
   static Noted all;
   return all;
+}
+
+std::string running_test() {
+  const auto* test = testing::UnitTest::GetInstance()->current_test_info();
+  return test == nullptr ? std::string{}
+                         : fmt::format("{}.{}", test->test_suite_name(), test->name());
 }
 
 void append_member(std::string& line, std::string_view name, std::string_view text) {
@@ -61,6 +68,7 @@ void note_answer(std::string_view address, const Request& request, const Respons
   if (!is_whole || !noted().token_files.contains(address)) return;
   if (!std::filesystem::exists(folder)) return;
   std::string line = "{";
+  append_member(line, "test", running_test());
   append_member(line, "method", request.method);
   append_member(line, "target", request.target);
   append_member(line, "type", response.get("Content-Type").value_or(""));

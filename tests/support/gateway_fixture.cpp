@@ -4,10 +4,12 @@
 #include <sqlite3.h>
 
 #include <cstdlib>
+#include <map>
 
 #include "support/external_data.hpp"
 #include "support/json.hpp"
 #include "support/shared_store.hpp"
+#include "support/time_spent.hpp"
 
 namespace idem::test {
 namespace {
@@ -43,6 +45,29 @@ std::vector<std::string> provider_arguments(const std::string& listen,
   all.insert(all.end(), flags.begin(), flags.end());
   return all;
 }
+
+/// The stores in place of a test's files. They end with the test, or one process of many tests
+/// would fill the servers.
+class StoresOfTest : public testing::EmptyTestEventListener {
+ public:
+  static StoresOfTest& there() {
+    static auto* const all = [] {
+      auto* made = new StoresOfTest;  // GoogleTest deletes it.
+      testing::UnitTest::GetInstance()->listeners().Append(made);
+      return made;
+    }();
+    return *all;
+  }
+
+  const SharedStoreUrl& of(const std::filesystem::path& file, const std::string& kind) {
+    return stores_.try_emplace(file, kind).first->second;
+  }
+
+ private:
+  void OnTestEnd(const testing::TestInfo&) override { stores_.clear(); }
+
+  std::map<std::filesystem::path, SharedStoreUrl> stores_;
+};
 
 std::string store_url_of(const std::filesystem::path& file) {
   const auto* shared = shared_store_of(file);
@@ -86,9 +111,7 @@ bool live_store_has_outbox() {
 const SharedStoreUrl* shared_store_of(const std::filesystem::path& file) {
   const std::string kind = live_store_kind();
   if (kind == "sqlite") return nullptr;
-  static const SharedStoreUrl outlives(kind);  // So that the servers do, when `stores` goes.
-  static std::map<std::filesystem::path, SharedStoreUrl> stores;
-  return &stores.try_emplace(file, kind).first->second;
+  return &StoresOfTest::there().of(file, kind);
 }
 
 std::string store_content(const std::filesystem::path& file) {
@@ -108,6 +131,7 @@ void spoil_records(const std::filesystem::path& file) {
 Gateway::Gateway(GatewayOptions options) : options_(std::move(options)) { start(); }
 
 void Gateway::start() {
+  const TimeSpent spent("starting_gateways");
   process_ = std::make_unique<Process>(ProcessOptions{.program = built_program(options_.program),
                                                       .arguments = gateway_arguments(options_),
                                                       .environment = options_.environment,

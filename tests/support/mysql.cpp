@@ -1,6 +1,7 @@
 #include "support/mysql.hpp"
 
 #include "support/script.hpp"
+#include "support/time_spent.hpp"
 #include "support/unique_name.hpp"
 
 #include <gtest/gtest.h>
@@ -115,11 +116,13 @@ unsigned MysqlSession::try_run(const std::string& sql) {
 }
 
 TestMysqlDatabase::TestMysqlDatabase() {
+  const TimeSpent spent("databases");
   name_ = unique_name("t");
   MysqlSession(url_of(shared_mysql_address(), "")).run("CREATE DATABASE " + name_);
 }
 
 TestMysqlDatabase::~TestMysqlDatabase() {
+  const TimeSpent spent("databases");
   MysqlSession(url_of(shared_mysql_address(), "")).run("DROP DATABASE IF EXISTS " + name_);
 }
 

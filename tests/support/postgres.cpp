@@ -1,6 +1,7 @@
 #include "support/postgres.hpp"
 
 #include "support/script.hpp"
+#include "support/time_spent.hpp"
 #include "support/unique_name.hpp"
 
 #include <gtest/gtest.h>
@@ -103,6 +104,7 @@ std::string Psql::try_run(const std::string& sql) {
 }
 
 TestDatabase::TestDatabase(With with) {
+  const TimeSpent spent("databases");
   name_ = unique_name("t");
   Psql server(shared_postgres_uri("postgres"));
   const bool copies =
@@ -112,6 +114,7 @@ TestDatabase::TestDatabase(With with) {
 }
 
 TestDatabase::~TestDatabase() {
+  const TimeSpent spent("databases");
   Psql(shared_postgres_uri("postgres")).run("DROP DATABASE IF EXISTS " + name_ + " WITH (FORCE)");
 }
 

@@ -1,10 +1,14 @@
 #include "support/script.hpp"
 
+#include "support/time_spent.hpp"
+
 #include <cstdio>
 
 namespace idem::test {
 
 std::string output_of(const std::string& command) {
+  // Nearly all of them start, end or ask a server.
+  const TimeSpent spent("servers");
   std::string text;
   FILE* const pipe = ::popen(command.c_str(), "r");
   if (pipe == nullptr) return text;

@@ -1,0 +1,89 @@
+"""Which process runs when: the longest first, as many at once as there are slots, servers before what needs them.
+
+Many tests wait: for a lease, a timeout, a server. While they leave a part of the processors idle, up to as many
+processes more run beside them. A fixed number of more processes than cores made tests of real time fail.
+"""
+from alone import runs_alone
+from command import CommandRun
+from machine import Machine
+from shard import Shard
+
+# A shard takes about so long: long enough that starting its process costs little, short enough that the last ones end
+# at about the same time.
+SHARD_SECONDS = 12.0
+# One process more may begin while so much of the processors is idle.
+IDLE_SHARE = 0.35
+
+
+def shards_of(group, times):
+    """Neighbours stay together; a test that takes long, or needs a process of its own, gets one."""
+    shards, names, seconds = [], [], 0.0
+    for name, full in group.tests.items():
+        takes = times.of(full, group.lane)
+        if runs_alone(group.label, name) or takes >= SHARD_SECONDS:
+            shards.append(Shard(group, [name], takes))
+            continue
+        if names and seconds + takes > SHARD_SECONDS:
+            shards.append(Shard(group, names, seconds))
+            names, seconds = [], 0.0
+        names.append(name)
+        seconds += takes
+    if names:
+        shards.append(Shard(group, names, seconds))
+    return shards
+
+
+class Schedule:
+    """The order of a plan. The commands that set up a fixture run first, those that clean it up after its last user."""
+
+    def __init__(self, plan, times, slots, machine=None):
+        self.slots = slots
+        self.machine = machine or Machine()
+        jobs = [shard for group in plan.groups for shard in shards_of(group, times)]
+        jobs += [CommandRun(command, times.of(command.name, command.lane)) for command in plan.commands]
+        # One that needs all slots comes last: waiting for them in between would leave slots empty.
+        jobs.sort(key=lambda job: (job.slots, -job.expected))
+        self.waiting = [CommandRun(command, times.of(command.name, "servers")) for command in plan.set_up] + jobs
+        self.last = [CommandRun(command, times.of(command.name, "servers")) for command in plan.clean_up]
+        self.unready = {name for command in plan.set_up for name in command.sets_up}
+        self.running = []
+
+    def seconds(self):
+        """About how long all of it takes."""
+        jobs = self.waiting + self.last
+        longest = max((job.expected for job in jobs), default=0.0)
+        return max(longest, sum(job.expected * job.slots for job in jobs) / self.slots)
+
+    def next(self):
+        """A job that may start now, or None."""
+        free = self.slots - sum(job.slots for job in self.running)
+        if -self.slots < free <= 0 and self.waiting and self.machine.idle_share() > IDLE_SHARE:
+            free = 1
+        for index, job in enumerate(self.waiting):
+            # On a machine with fewer cores than it would like, it runs by itself.
+            if min(job.slots, self.slots) > free or self.unready & set(job.fixtures):
+                continue
+            self.running.append(self.waiting.pop(index))
+            self.machine.forget()
+            return job
+        if not self.waiting and not self.running and self.last:
+            # One after another, in the order of the plan.
+            self.running.append(self.last.pop(0))
+            return self.running[0]
+        return None
+
+    def ended(self, job):
+        self.running.remove(job)
+        command = getattr(job, "command", None)
+        if command and command.sets_up:
+            busy = [one.command for one in self.running + self.waiting if getattr(one, "command", None)]
+            self.unready -= {name for name in command.sets_up
+                             if not any(name in other.sets_up for other in busy)}
+
+    def is_over(self):
+        return not (self.waiting or self.running or self.last)
+
+    def give_up(self):
+        """Only what cleans up is left to do."""
+        self.waiting = []
+        self.running = []

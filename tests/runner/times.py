@@ -1,0 +1,35 @@
+"""What earlier runs took, in a file of the build folder: by it the longest begins first, and a run tells its length."""
+import json
+import os
+
+# Seconds of a test that has never run here, by lane; measured on two cores.
+UNKNOWN = {"unit": 0.01, "config": 0.02, "house": 0.2, "store_conformance": 0.15, "library": 0.2, "live": 0.6,
+           "crash": 4.0, "smoke": 1.0, "browser": 20.0, "deploy": 20.0, "install": 60.0, "servers": 5.0}
+
+
+class Times:
+    def __init__(self, path):
+        self.path = path
+        self.tests = {}
+        self.wholes = {}
+        try:
+            with open(path, encoding="utf-8") as file:
+                stored = json.load(file)
+            self.tests = stored["tests"]
+            self.wholes = stored["wholes"]
+        except (OSError, ValueError, KeyError):
+            pass  # The first run, or a file of another form.
+
+    def of(self, name, lane):
+        return self.tests.get(name, UNKNOWN.get(lane, 1.0))
+
+    def record(self, results, key, seconds):
+        """`key`: which part of the tests ran; `seconds` is None when the run was interrupted."""
+        for result in results:
+            self.tests[result.name] = round(result.seconds, 3)
+        if seconds is not None:
+            self.wholes[key] = round(seconds, 1)
+        new = f"{self.path}.new"
+        with open(new, "w", encoding="utf-8") as file:
+            json.dump({"tests": self.tests, "wholes": self.wholes}, file, indent=0)
+        os.replace(new, self.path)
