@@ -24,11 +24,10 @@ def need_packages():
 
 
 def build(*targets, symbols=False):
-    """The release build of these, and where they lie; with symbols in a folder of its own."""
+    """The release build of these, and where they lie; with symbols: that of ./package."""
     quiet = {"cwd": HOME, "check": True, "stdout": subprocess.DEVNULL}
-    folder = BUILD.with_name("bench-symbols") if symbols else BUILD
-    subprocess.run(["cmake", "--preset", "release", "-B", folder, "-DIDEM_BENCH=ON",
-                    f"-DIDEM_SYMBOLS={'ON' if symbols else 'OFF'}"], **quiet)
+    preset, folder = ("package", BUILD.with_name("package")) if symbols else ("release", BUILD)
+    subprocess.run(["cmake", "--preset", preset, "-B", folder, "-DIDEM_BENCH=ON"], **quiet)
     subprocess.run(["cmake", "--build", folder, "-j", str(os.cpu_count()), "--target", *targets],
                    **quiet)
     return folder / "bin"
