@@ -188,8 +188,8 @@ Task<UpstreamPool::Connected> UpstreamPool::connect_to(const Endpoints& endpoint
 }
 
 Task<bool> UpstreamPool::secure(Wire& wire, MonotonicTime deadline) {
-  auto session = TlsSession::connect(*options_.tls, wire.descriptor(),
-                                     address_.endpoint.host, ticket_.get());
+  auto session =
+      TlsSession::connect(*options_.tls, wire.descriptor(), address_.endpoint.host, ticket_.get());
   wire.deadline(deadline);
   const bool secured = co_await wire.secure(std::move(session));
   wire.no_deadline();

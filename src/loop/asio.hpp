@@ -14,8 +14,9 @@
 namespace idem {
 
 using Executor = asio::io_context::executor_type;
-using LoopTimer = asio::basic_waitable_timer<std::chrono::steady_clock,
-                                             asio::wait_traits<std::chrono::steady_clock>, Executor>;
+using LoopTimer =
+    asio::basic_waitable_timer<std::chrono::steady_clock,
+                               asio::wait_traits<std::chrono::steady_clock>, Executor>;
 
 /// A class and no alias, so that headers can name it without Asio.
 class Socket : public asio::basic_stream_socket<asio::ip::tcp, Executor> {

@@ -98,8 +98,7 @@ class Loop::LoopTurn final : public Turn {
   Loop& loop_;
 };
 
-Loop::Loop()
-    : reactor_(std::make_unique<Reactor>()), bell_(std::make_shared<Mailbox>(*this)) {}
+Loop::Loop() : reactor_(std::make_unique<Reactor>()), bell_(std::make_shared<Mailbox>(*this)) {}
 Loop::~Loop() = default;
 
 asio::io_context& Loop::context() noexcept { return reactor_->context; }

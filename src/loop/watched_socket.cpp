@@ -19,10 +19,9 @@ WatchedSocket::~WatchedSocket() { descriptor_->release(); }
 
 void WatchedSocket::wait(Way way, Resumption<bool> done) {
   const auto event = way == Way::readable ? Descriptor::wait_read : Descriptor::wait_write;
-  descriptor_->async_wait(event, [done = std::move(done)](
-                                     const boost::system::error_code& error) mutable {
-    done(!error);
-  });
+  descriptor_->async_wait(
+      event,
+      [done = std::move(done)](const boost::system::error_code& error) mutable { done(!error); });
 }
 
 void WatchedSocket::cancel() { descriptor_->cancel(); }

@@ -77,7 +77,6 @@ class Connection final : Timed {
   MonotonicTime used() const noexcept { return used_; }
 
  private:
-
   void tick(MonotonicTime now) override;
   /// Waits for what the library waits for; returns what it is to be called with.
   Task<int> ready(int wanted);

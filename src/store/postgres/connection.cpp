@@ -49,9 +49,7 @@ void Connection::watch_socket() {
 }
 
 // The socket is libpq's to close.
-void Connection::unwatch_socket() noexcept {
-  watched_.reset();
-}
+void Connection::unwatch_socket() noexcept { watched_.reset(); }
 
 void Connection::tick(MonotonicTime now) {
   if (waiting_ && now >= deadline_ && watched_) watched_->cancel();
