@@ -425,17 +425,37 @@ struct PutRecord {
   std::optional<Token> ends{};
 };
 
-/// Any of the verbs.
-using StoreCall =
+using AnyVerb =
     std::variant<Reserve, Accept, Claim, Dispatched, Renew, Advance, Complete, Release, MarkUnknown,
                  Resolve, CacheBust, Reschedule, Reseal, Find, List, Sweep, Reap, ReadEvidence,
                  Count, AdoptRoutes, AppendLine, ReadLines, ListJournals, DropJournal, PutRecord>;
+using AnyReply = std::variant<ReserveOutcome, std::optional<Claimed>, OwnerReply, Resolve::Reply,
+                              std::optional<Record>, std::vector<Record>,
+                              std::vector<LifecycleStep>, std::vector<EvidenceEntry>, Census,
+                              AdoptRoutes::Reply, AppendLine::Reply, ReadLines::Reply,
+                              std::vector<JournalSummary>, DropJournal::Reply, PutRecord::Reply>;
+
+/// Any of the verbs. A class of its own, as is StoreReply, so that copying, moving and destroying
+/// all of them is compiled once and not in each file that has one.
+class StoreCall : public AnyVerb {
+ public:
+  using AnyVerb::AnyVerb;
+  StoreCall(const StoreCall&);
+  StoreCall(StoreCall&&) noexcept;
+  StoreCall& operator=(const StoreCall&);
+  StoreCall& operator=(StoreCall&&) noexcept;
+  ~StoreCall();
+};
 /// The reply to any verb: its `Reply`.
-using StoreReply = std::variant<ReserveOutcome, std::optional<Claimed>, OwnerReply, Resolve::Reply,
-                                std::optional<Record>, std::vector<Record>,
-                                std::vector<LifecycleStep>, std::vector<EvidenceEntry>, Census,
-                                AdoptRoutes::Reply, AppendLine::Reply, ReadLines::Reply,
-                                std::vector<JournalSummary>, DropJournal::Reply, PutRecord::Reply>;
+class StoreReply : public AnyReply {
+ public:
+  using AnyReply::AnyReply;
+  StoreReply(const StoreReply&);
+  StoreReply(StoreReply&&) noexcept;
+  StoreReply& operator=(const StoreReply&);
+  StoreReply& operator=(StoreReply&&) noexcept;
+  ~StoreReply();
+};
 /// The reply, or why there is none.
 using StoreResult = std::expected<StoreReply, StoreError>;
 /// Receives the result.

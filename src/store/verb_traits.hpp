@@ -105,8 +105,8 @@ inline constexpr VerbTraits traits_of_verb<PutRecord> = {.is_new_work = true, .i
 /// The row of the call's verb.
 inline const VerbTraits& traits_of(const StoreCall& call) noexcept {
   static constexpr auto rows = []<std::size_t... n>(std::index_sequence<n...>) {
-    return std::array{traits_of_verb<std::variant_alternative_t<n, StoreCall>>...};
-  }(std::make_index_sequence<std::variant_size_v<StoreCall>>());
+    return std::array{traits_of_verb<std::variant_alternative_t<n, AnyVerb>>...};
+  }(std::make_index_sequence<std::variant_size_v<AnyVerb>>());
   return rows[call.index()];
 }
 
