@@ -23,13 +23,15 @@ def need_packages():
                    cwd=HOME, check=True)
 
 
-def build(*targets):
-    """The release build of these, and where they lie."""
+def build(*targets, symbols=False):
+    """The release build of these, and where they lie; with symbols in a folder of its own."""
     quiet = {"cwd": HOME, "check": True, "stdout": subprocess.DEVNULL}
-    subprocess.run(["cmake", "--preset", "release", "-B", BUILD, "-DIDEM_BENCH=ON"], **quiet)
-    subprocess.run(["cmake", "--build", BUILD, "-j", str(os.cpu_count()), "--target", *targets],
+    folder = BUILD.with_name("bench-symbols") if symbols else BUILD
+    subprocess.run(["cmake", "--preset", "release", "-B", folder, "-DIDEM_BENCH=ON",
+                    f"-DIDEM_SYMBOLS={'ON' if symbols else 'OFF'}"], **quiet)
+    subprocess.run(["cmake", "--build", folder, "-j", str(os.cpu_count()), "--target", *targets],
                    **quiet)
-    return BUILD / "bin"
+    return folder / "bin"
 
 
 def free_port():

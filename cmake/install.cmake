@@ -4,13 +4,23 @@
 include(GNUInstallDirs)
 include(CMakePackageConfigHelpers)
 
+# ./run builds a part only, so what is missing is named with the command that makes it.
+function(idem_installed target component)
+  install(CODE "
+    if(NOT EXISTS \"$<TARGET_FILE:${target}>\")
+      message(FATAL_ERROR \"${target} is not built yet: cmake --build ${CMAKE_BINARY_DIR} --target ${target}\")
+    endif()" COMPONENT ${component})
+endfunction()
+idem_installed(idem runtime)
 install(TARGETS idem RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR} COMPONENT runtime)
+idem_installed(idem-check check)
 install(TARGETS idem-check RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR} COMPONENT check)
 # The program prints its own manual and completions, so that they are those of the program beside them.
 install(CODE "
   set(IDEM_PROGRAM \"$<TARGET_FILE:idem>\")
   set(IDEM_SHARE \"\$ENV{DESTDIR}\${CMAKE_INSTALL_PREFIX}/${CMAKE_INSTALL_DATADIR}\")
   include(\"${CMAKE_SOURCE_DIR}/cmake/install_pages.cmake\")" COMPONENT runtime)
+idem_installed(idem_library development)
 install(TARGETS idem_library ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR} COMPONENT development)
 # Debug information is for those who build it, and most of the archive.
 install(CODE "
@@ -44,7 +54,7 @@ idem_pkg_config(idem-core "Makes a retried API call have exactly one effect" "li
 idem_pkg_config(idem-webhook "Idem's webhooks" "idem-core libcurl" "")
 foreach(store IN LISTS idem_stores)
   idem_pkg_config(idem-${store} "Idem's store in ${idem_title_of_${store}}"
-    "idem-core ${idem_modules_of_${store}}" "-Wl,--undefined=idem_kind_${store} ${idem_flags_of_${store}}")
+    "idem-core ${idem_modules_of_${store}}" "-Wl,--undefined=idem_kind_${store}")
 endforeach()
 list(REMOVE_DUPLICATES idem_store_modules)
 list(JOIN idem_store_modules " " all_modules)

@@ -1,5 +1,6 @@
 # The Debian packages that ./package makes by CPack: `idem` from the component `runtime`, `libidem-dev` from
-# `development`. What only a package has (service, settings, documents) is left out of `cmake --install`.
+# `development`. What only a package has (service, settings, documents) is left out of `cmake --install`. A version ends
+# with the release that the package was built on: 0.1.0~deb12.
 set(packaging ${CMAKE_SOURCE_DIR}/packaging/debian)
 install(FILES ${packaging}/idem.service DESTINATION lib/systemd/system COMPONENT runtime EXCLUDE_FROM_ALL)
 install(FILES ${packaging}/idem.yaml DESTINATION /etc/idem PERMISSIONS OWNER_READ OWNER_WRITE GROUP_READ
@@ -32,8 +33,20 @@ foreach(pair runtime=idem check=idem-check development=libidem-dev)
     COMPONENT ${component} EXCLUDE_FROM_ALL)
 endforeach()
 
+# Other releases have other libraries. The sign sorts a package of ours before one of Debian with the same version, and
+# that of Debian 12 before that of Debian 13, so that an upgrade of the system takes the next one.
+cmake_host_system_information(RESULT idem_distribution QUERY DISTRIB_INFO)
+set(idem_release "${idem_distribution_ID}${idem_distribution_VERSION_ID}")
+if(idem_distribution_ID STREQUAL "debian")
+  set(idem_release "deb${idem_distribution_VERSION_ID}")
+endif()
+if(NOT idem_distribution_VERSION_ID)
+  string(APPEND idem_release "${idem_distribution_VERSION_CODENAME}")
+endif()
+
 set(CPACK_GENERATOR DEB)
 set(CPACK_PACKAGE_NAME idem)
+set(CPACK_DEBIAN_PACKAGE_VERSION "${PROJECT_VERSION}~${idem_release}")
 set(CPACK_PACKAGE_VENDOR "Idem maintainers")
 set(CPACK_PACKAGE_CONTACT "Idem maintainers <maintainers@idem.example>")
 set(CPACK_COMPONENTS_ALL runtime check development)
@@ -42,7 +55,13 @@ set(CPACK_DEB_COMPONENT_INSTALL ON)
 set(CPACK_SET_DESTDIR ON)
 set(CPACK_INSTALL_PREFIX /usr)
 set(CPACK_PACKAGING_INSTALL_PREFIX /usr)
-set(CPACK_STRIP_FILES ON)
+# Line tables go into packages of their own, where gdb and perf look for them by build id.
+if(IDEM_SYMBOLS OR CMAKE_CXX_FLAGS MATCHES "(^| )-g")
+  set(CPACK_DEBIAN_DEBUGINFO_PACKAGE ON)
+else()
+  set(CPACK_STRIP_FILES ON)
+endif()
+set(CPACK_THREADS 0)  # xz on all processors.
 set(CPACK_INSTALL_DEFAULT_DIRECTORY_PERMISSIONS OWNER_READ OWNER_WRITE OWNER_EXECUTE GROUP_READ GROUP_EXECUTE
   WORLD_READ WORLD_EXECUTE)
 set(CPACK_DEBIAN_FILE_NAME DEB-DEFAULT)
@@ -74,12 +93,22 @@ to support Idempotency-Key, and reports what runs twice. Needs no server.")
 set(dev_depends libssl-dev libfmt-dev libcurl4-openssl-dev ${idem_store_debian})
 list(REMOVE_DUPLICATES dev_depends)
 list(SORT dev_depends)
+# The archive was compiled with these, and they promise the same binary interface only within such a version.
+string(REGEX MATCH "^[0-9]+" fmt_from "${fmt_VERSION}")
+math(EXPR fmt_below "${fmt_from} + 1")
+string(REGEX MATCH "^([0-9]+)\\.([0-9]+)" rocksdb_from "${rocksdb_VERSION}")
+math(EXPR rocksdb_below "${CMAKE_MATCH_2} + 1")
+set(rocksdb_below "${CMAKE_MATCH_1}.${rocksdb_below}")
+foreach(library fmt rocksdb)
+  list(TRANSFORM dev_depends REPLACE "^lib${library}-dev$"
+    "lib${library}-dev (>= ${${library}_from}), lib${library}-dev (<< ${${library}_below}~)")
+endforeach()
 list(JOIN dev_depends ", " dev_depends)
 set(CPACK_DEBIAN_DEVELOPMENT_PACKAGE_NAME libidem-dev)
 set(CPACK_DEBIAN_DEVELOPMENT_PACKAGE_SECTION libdevel)
 set(CPACK_DEBIAN_DEVELOPMENT_PACKAGE_DEPENDS "${dev_depends}")
 set(CPACK_DEBIAN_DEVELOPMENT_PACKAGE_RECOMMENDS "pkg-config")
-set(CPACK_DEBIAN_DEVELOPMENT_PACKAGE_SUGGESTS "libcpp-httplib-dev, libboost1.81-dev")
+set(CPACK_DEBIAN_DEVELOPMENT_PACKAGE_SUGGESTS "libcpp-httplib-dev, libboost${Boost_VERSION_MAJOR}.${Boost_VERSION_MINOR}-dev")
 set(CPACK_COMPONENT_DEVELOPMENT_DESCRIPTION "library that gives services exactly one effect for each key
 Headers, the static library, and files for CMake and pkg-config. A service in
 C++ guards its handlers with it, on SQLite, PostgreSQL or MariaDB.")

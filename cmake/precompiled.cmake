@@ -19,8 +19,3 @@ set(IDEM_STANDARD_HEADERS <algorithm> <array> <atomic> <charconv> <chrono> <cond
 idem_precompiled(idem_standard_headers HEADERS ${IDEM_STANDARD_HEADERS})
 idem_precompiled(idem_asio_headers LINKS Boost::headers fmt::fmt
   HEADERS ${IDEM_STANDARD_HEADERS} <fmt/format.h> ${CMAKE_SOURCE_DIR}/src/loop/asio.hpp)
-if(IDEM_TESTS)
-  find_package(GTest REQUIRED)
-  idem_precompiled(idem_test_headers LINKS GTest::gtest fmt::fmt
-    HEADERS ${IDEM_STANDARD_HEADERS} <fmt/format.h> <gtest/gtest.h>)
-endif()

@@ -7,8 +7,7 @@
 #     [PACKAGES "NAME..."...]  the arguments of find_package for its libraries, one text for each package
 #     LINKS TARGET...          its libraries; PkgConfig::NAME needs no package, pkg-config finds it as NAME
 #     MODULES NAME...          the same libraries as modules of pkg-config
-#     DEBIAN NAME...           Debian's packages with their headers, which libidem-dev depends on
-#     [FLAGS OPTION...])       the linker's options for libraries without a module; they stand in front of the archive
+#     DEBIAN NAME...)          Debian's packages with their headers, which libidem-dev depends on
 # The calls collect: idem_stores (the names), idem_store_targets, idem_store_objects, idem_store_options (for the
 # linker), idem_store_libraries; idem_store_modules and idem_store_flags (for idem.pc); idem_store_debian; IDEM_STORE_COMMENT,
 # IDEM_STORE_DEPENDENCIES and IDEM_STORE_COMPONENTS (lines of cmake/idem-config.cmake.in).
@@ -55,7 +54,7 @@ endfunction()
 
 # A macro, because the packages that it finds and the lists that it fills belong to its caller.
 macro(idem_store name)
-  cmake_parse_arguments(STORE "LOOP" "TITLE;FOLDER" "ROOMS;FOLDERS;PACKAGES;LINKS;MODULES;DEBIAN;FLAGS" ${ARGN})
+  cmake_parse_arguments(STORE "LOOP" "TITLE;FOLDER" "ROOMS;FOLDERS;PACKAGES;LINKS;MODULES;DEBIAN" ${ARGN})
   foreach(package IN LISTS STORE_PACKAGES)
     separate_arguments(package)
     find_package(${package} REQUIRED)
@@ -88,9 +87,8 @@ macro(idem_store name)
   list(APPEND idem_store_libraries ${STORE_LINKS})
   list(APPEND idem_store_modules ${STORE_MODULES})
   list(APPEND idem_store_debian ${STORE_DEBIAN})
-  list(APPEND idem_store_flags ${STORE_FLAGS} -Wl,--undefined=idem_kind_${name})
+  list(APPEND idem_store_flags -Wl,--undefined=idem_kind_${name})
   list(JOIN STORE_MODULES " " idem_modules_of_${name})
-  list(JOIN STORE_FLAGS " " idem_flags_of_${name})
   set(idem_title_of_${name} "${STORE_TITLE}")
   string(LENGTH "${name}" store_length)
   math(EXPR store_blanks "10 - ${store_length}")

@@ -1,17 +1,27 @@
 // JSON. The canonical form is JSON to a second reader (Boost.JSON), which finds the same values in
 // it as in the text, and is its own canonical form. Texts that it accepts and we refuse have one of
 // the reasons of RFC 7493. The fingerprint form differs in numbers only, and only where it says so.
+// The parsed value is that of the same text, or the same refusal: it comes out as the canonical
+// form.
+#include "core/bytes/utf8.hpp"
+#include "core/json/string.hpp"
 #include "fuzz/check.hpp"
 #include "fuzz/input.hpp"
 #include "fuzz/targets.hpp"
+#include "json/value.hpp"
 #include "support/json.hpp"
 
 #include <idem/json.hpp>
 
 #include <algorithm>
 #include <cmath>
+#include <cstdint>
 #include <cstdlib>
+#include <expected>
 #include <string>
+#include <utility>
+#include <variant>
+#include <vector>
 
 namespace idem::fuzz {
 namespace {
@@ -68,6 +78,60 @@ bool has_long_exponent(std::string_view text) {
   return false;
 }
 
+/// RFC 8785 by a value: members are sorted as a whole, numbers written by what they are.
+struct Canonical {
+  std::string& out;
+
+  void operator()(std::nullptr_t) const { out += "null"; }
+  void operator()(bool value) const { out += value ? "true" : "false"; }
+  // Beyond 2^53 the canonical form is that of a double.
+  void operator()(std::int64_t value) const { (*this)(static_cast<double>(value)); }
+  void operator()(std::uint64_t value) const {
+    check(value > static_cast<std::uint64_t>(INT64_MAX), "a number that fits is an int64");
+    (*this)(static_cast<double>(value));
+  }
+  void operator()(double value) const {
+    check(std::isfinite(value), "a number is finite");
+    out += ecmascript_number(value);
+  }
+  void operator()(const std::string& value) const { append_quoted(out, value); }
+  void operator()(const json::Array& items) const {
+    char separator = '[';
+    for (const auto& item : items) {
+      out += std::exchange(separator, ',');
+      std::visit(*this, item.is);
+    }
+    out += items.empty() ? "[]" : "]";
+  }
+  void operator()(const json::Object& members) const {
+    std::vector<const json::Member*> sorted;
+    for (const auto& member : members) sorted.push_back(&member);
+    std::ranges::sort(sorted,
+                      [](const auto* a, const auto* b) { return utf16_less(a->name, b->name); });
+    char separator = '{';
+    for (const auto* member : sorted) {
+      out += std::exchange(separator, ',');
+      append_quoted(out, member->name);
+      out += ':';
+      std::visit(*this, member->value.is);
+    }
+    out += members.empty() ? "{}" : "}";
+  }
+};
+
+void check_value(std::string_view text, const std::expected<std::string, JsonError>& form) {
+  const auto value = json::parse(text);
+  check(value.has_value() == form.has_value(), "a value is parsed where a canonical form is made");
+  if (value) {
+    std::string written;
+    std::visit(Canonical{written}, value->is);
+    check(written == *form, "the value's canonical form is that of the text");
+  } else {
+    check(value.error().offset == form.error().offset && value.error().what == form.error().what,
+          "the refusal is the same");
+  }
+}
+
 void check_canonical(std::string_view text, const std::string& form) {
   const auto again = canonicalize(ExactBytes(form).view());
   check(again && *again == form, "the canonical form is its own");
@@ -92,6 +156,7 @@ void canonical_json(std::string_view input) {
   const ExactBytes text(expanded);
   const auto form = canonicalize(text.view());
   const auto fingerprint = fingerprint_form(text.view());
+  check_value(text.view(), form);
   if (form) {
     check_canonical(text.view(), *form);
   } else {

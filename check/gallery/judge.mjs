@@ -9,7 +9,7 @@ import path from "node:path";
 import { fileURLToPath } from "node:url";
 
 const here = path.dirname(fileURLToPath(import.meta.url));
-const program = process.env.IDEM_CHECK ?? path.join(here, "../../build/dev/bin/idem-check");
+const program = process.env.IDEM_CHECK ?? path.join(here, "../../build/release/bin/idem-check");
 const options = { runs: 1, jobs: 2, again: 0, only: "", keep: "" };
 const names = [];
 for (let i = 2; i < process.argv.length; ++i) {

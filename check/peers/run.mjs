@@ -16,7 +16,7 @@ import { writePage } from "./page.mjs";
 const here = path.dirname(fileURLToPath(import.meta.url));
 const root = path.join(here, "../..");
 const modules = path.join(root, "build/peers");
-const bin = process.env.IDEM_BIN_DIR ?? path.join(root, "build/dev/bin");
+const bin = process.env.IDEM_BIN_DIR ?? path.join(root, "build/release/bin");
 const results = path.join(modules, "results");
 const run = promisify(execFile);
 const wanted = process.argv.slice(2);

@@ -1,10 +1,11 @@
 #include "operations.hpp"
 
-#include <boost/json.hpp>
+#include "json/value.hpp"
+#include "json/writer.hpp"
 
 namespace payments {
 
-namespace json = boost::json;
+namespace json = idem::json;
 using idem::SqlRows;
 
 std::optional<std::string> make_tables(idem::Engine& engine) {
@@ -27,25 +28,29 @@ idem::Response json_response(int status, const std::string& body) {
 }
 
 idem::Response problem(int status, std::string_view error) {
-  return json_response(status, json::serialize(json::object{{"error", error}}));
+  json::Writer body;
+  body.begin_object();
+  body.member("error", error);
+  body.end_object();
+  return json_response(status, body.take());
 }
 
-std::string text_of(const json::object& object, std::string_view name) {
-  const json::value* const value = object.if_contains(name);
-  return value != nullptr && value->is_string() ? std::string(value->as_string()) : std::string();
+/// Of the request's body; a value without members if that is no JSON.
+json::Value asked_in(const idem::Request& request) {
+  return json::parse(request.body).value_or(json::Value());
+}
+
+std::string text_of(const json::Value& asked, std::string_view name) {
+  const json::Value* const value = asked.find(name);
+  const auto* const text = value != nullptr ? std::get_if<std::string>(&value->is) : nullptr;
+  return text != nullptr ? *text : std::string();
 }
 
 /// In the currency's smallest unit; 0: missing or invalid.
-std::int64_t amount_of(const json::object& object) {
-  const json::value* const value = object.if_contains("amount");
-  if (value == nullptr || !value->is_int64() || value->as_int64() < 0) return 0;
-  return value->as_int64();
-}
-
-json::object object_of(const idem::Request& request) {
-  boost::system::error_code error;
-  json::value parsed = json::parse(request.body, error);
-  return !error && parsed.is_object() ? parsed.as_object() : json::object{};
+std::int64_t amount_of(const json::Value& asked) {
+  const json::Value* const value = asked.find("amount");
+  const auto* const amount = value != nullptr ? std::get_if<std::int64_t>(&value->is) : nullptr;
+  return amount != nullptr && *amount > 0 ? *amount : 0;
 }
 
 std::string column(const SqlRows& rows, std::size_t at) {
@@ -59,10 +64,10 @@ std::int64_t number(const SqlRows& rows, std::size_t at) {
 
 /// A receipt leaves if and only if the transaction commits; of one payment, in order.
 void send_receipt(idem::Transaction& tx, const std::string& type, const std::string& payment,
-                  const json::object& about) {
+                  const std::string& about) {
   tx.enqueue({.destination = "receipts",
               .type = type,
-              .payload = json::serialize(about),
+              .payload = about,
               .aggregate_type = "payment",
               .aggregate_id = payment});
 }
@@ -72,7 +77,7 @@ void send_receipt(idem::Transaction& tx, const std::string& type, const std::str
 // Validates the request here, not before the guard: so the refusal is stored, and a retry gets the
 // same answer at any time.
 idem::PhaseEnd create_payment(const idem::PhaseRun& run, idem::Transaction& tx) {
-  const json::object asked = object_of(run.request);
+  const json::Value asked = asked_in(run.request);
   const std::int64_t amount = amount_of(asked);
   const std::string currency = text_of(asked, "currency");
   if (amount <= 0 || currency.size() != 3) {
@@ -104,12 +109,16 @@ idem::PhaseEnd finish_payment(const idem::PhaseRun& run, idem::Transaction& tx) 
     tx.fail("the payment is gone");
     return idem::NextPhase{};
   }
-  const json::object payment{{"id", id},
-                             {"amount", number(rows, 0)},
-                             {"currency", column(rows, 1)},
-                             {"charge", column(rows, 2)}};
+  json::Writer writer;
+  writer.begin_object();
+  writer.member("id", id);
+  writer.member("amount", number(rows, 0));
+  writer.member("currency", column(rows, 1));
+  writer.member("charge", column(rows, 2));
+  writer.end_object();
+  const std::string payment = writer.take();
   send_receipt(tx, "payment.finished", id, payment);
-  idem::Response answer = json_response(201, json::serialize(payment));
+  idem::Response answer = json_response(201, payment);
   answer.headers.push_back({"Location", "/payments/" + id});
   return answer;
 }
@@ -117,9 +126,15 @@ idem::PhaseEnd finish_payment(const idem::PhaseRun& run, idem::Transaction& tx) 
 std::vector<idem::Phase> payment_phases(const ProviderClient& provider) {
   // Every attempt must send the provider the same: the body is made of the request alone.
   auto charge = provider.call("/charges", [](const idem::PhaseCall& call) {
-    json::object body = object_of(call.request);
-    body["reference"] = payment_id(call.id);
-    return json::serialize(body);
+    const json::Value asked = asked_in(call.request);
+    json::Writer body;
+    body.begin_object();
+    body.member("amount", amount_of(asked));
+    body.member("currency", text_of(asked, "currency"));
+    body.member("source", text_of(asked, "source"));
+    body.member("reference", payment_id(call.id));
+    body.end_object();
+    return body.take();
   });
   return {{.name = "payment_created", .work = create_payment},
           {.name = "charged", .call = std::move(charge), .work = note_charge},
@@ -129,7 +144,7 @@ std::vector<idem::Phase> payment_phases(const ProviderClient& provider) {
 // ---- POST /refunds ----
 
 idem::PhaseEnd create_refund(const idem::PhaseRun& run, idem::Transaction& tx) {
-  const json::object asked = object_of(run.request);
+  const json::Value asked = asked_in(run.request);
   const std::int64_t amount = amount_of(asked);
   const std::string payment = text_of(asked, "payment");
   const SqlRows known = tx.run("SELECT state FROM payments WHERE id = $1 AND tenant = $2",
@@ -148,11 +163,12 @@ idem::PhaseEnd create_refund(const idem::PhaseRun& run, idem::Transaction& tx) {
 
 idem::PhaseEnd note_refund(const idem::PhaseRun& run, idem::Transaction& tx) {
   const std::string refund = provider_id(run.called.answer);
-  const std::string payment = text_of(object_of(run.request), "payment");
+  const json::Value asked = asked_in(run.request);
+  const std::string payment = text_of(asked, "payment");
   if (refund.empty()) {
     tx.run("UPDATE refunds SET state = 'declined' WHERE id = $1", {refund_id(run.id)});
     tx.run("UPDATE payments SET refunded = refunded - $2 WHERE id = $1",
-           {payment, amount_of(object_of(run.request))});
+           {payment, amount_of(asked)});
     return problem(402, "the refund was declined");
   }
   tx.run("UPDATE refunds SET state = 'refunded', refund = $2 WHERE id = $1",
@@ -162,19 +178,30 @@ idem::PhaseEnd note_refund(const idem::PhaseRun& run, idem::Transaction& tx) {
 
 idem::PhaseEnd finish_refund(const idem::PhaseRun& run, idem::Transaction& tx) {
   const std::string id = refund_id(run.id);
-  const json::object asked = object_of(run.request);
+  const json::Value asked = asked_in(run.request);
+  const std::string payment = text_of(asked, "payment");
   tx.run("UPDATE refunds SET state = 'finished' WHERE id = $1", {id});
-  const json::object refund{
-      {"id", id}, {"payment", text_of(asked, "payment")}, {"amount", amount_of(asked)}};
-  send_receipt(tx, "refund.finished", text_of(asked, "payment"), refund);
-  return json_response(201, json::serialize(refund));
+  json::Writer writer;
+  writer.begin_object();
+  writer.member("id", id);
+  writer.member("payment", payment);
+  writer.member("amount", amount_of(asked));
+  writer.end_object();
+  const std::string refund = writer.take();
+  send_receipt(tx, "refund.finished", payment, refund);
+  return json_response(201, refund);
 }
 
 std::vector<idem::Phase> refund_phases(const ProviderClient& provider) {
   auto refund = provider.call("/refunds", [](const idem::PhaseCall& call) {
-    json::object body = object_of(call.request);
-    body["reference"] = refund_id(call.id);
-    return json::serialize(body);
+    const json::Value asked = asked_in(call.request);
+    json::Writer body;
+    body.begin_object();
+    body.member("payment", text_of(asked, "payment"));
+    body.member("amount", amount_of(asked));
+    body.member("reference", refund_id(call.id));
+    body.end_object();
+    return body.take();
   });
   return {{.name = "refund_created", .work = create_refund},
           {.name = "refunded", .call = std::move(refund), .work = note_refund},
@@ -189,11 +216,15 @@ idem::Response show_payment(idem::Engine& engine, const std::string& scope, cons
       {id, scope});
   if (!rows) return problem(503, "try again");
   if (rows->empty()) return problem(404, "there is no such payment");
-  return json_response(200, json::serialize(json::object{{"id", id},
-                                                         {"amount", number(*rows, 0)},
-                                                         {"currency", column(*rows, 1)},
-                                                         {"refunded", number(*rows, 2)},
-                                                         {"state", column(*rows, 3)}}));
+  json::Writer body;
+  body.begin_object();
+  body.member("id", id);
+  body.member("amount", number(*rows, 0));
+  body.member("currency", column(*rows, 1));
+  body.member("refunded", number(*rows, 2));
+  body.member("state", column(*rows, 3));
+  body.end_object();
+  return json_response(200, body.take());
 }
 
 }  // namespace payments

@@ -1,13 +1,14 @@
 #include "provider_client.hpp"
 
-#include <httplib.h>
+#include "core/json/place.hpp"
+#include "json/value.hpp"
 
-#include <boost/json.hpp>
+#include <httplib.h>
 
 namespace payments {
 namespace {
 
-namespace json = boost::json;
+namespace json = idem::json;
 
 /// One connection for each call: a pooled one might send a request a second time by itself.
 httplib::Client connect(const std::string& url, idem::Millis timeout) {
@@ -29,11 +30,10 @@ bool was_never_sent(httplib::Error error) {
 }  // namespace
 
 std::string provider_id(const std::string& answer) {
-  boost::system::error_code error;
-  const json::value parsed = json::parse(answer, error);
-  if (error || !parsed.is_object()) return {};
-  const json::value* const id = parsed.as_object().if_contains("id");
-  return id != nullptr && id->is_string() ? std::string(id->as_string()) : std::string();
+  const auto parsed = json::parse(answer);
+  const json::Value* const id = parsed ? parsed->find("id") : nullptr;
+  const auto* const text = id != nullptr ? std::get_if<std::string>(&id->is) : nullptr;
+  return text != nullptr ? *text : std::string();
 }
 
 idem::ForeignCall ProviderClient::call(
@@ -81,13 +81,14 @@ idem::LookedUp ProviderClient::look_up(const idem::PhaseCall& call, const std::s
   auto client = connect(url_, timeout_);
   const auto answer = client.Get(path + "?key=" + call.key);
   if (!answer || answer->status != 200) return idem::CannotTell{"the provider cannot be asked"};
-  boost::system::error_code error;
-  const json::value parsed = json::parse(answer->body, error);
-  if (error || !parsed.is_object()) return idem::CannotTell{"the provider's list is no JSON"};
-  const json::value* const list = parsed.as_object().if_contains(path.substr(1));
-  if (list == nullptr || !list->is_array()) return idem::CannotTell{"there is no list"};
-  if (list->as_array().empty()) return idem::NothingThere{};
-  const std::string first = json::serialize(list->as_array().front());
+  const auto parsed = json::parse(answer->body);
+  if (!parsed) return idem::CannotTell{"the provider's list is no JSON"};
+  const json::Value* const member = parsed->find(path.substr(1));
+  const auto* const list = member != nullptr ? std::get_if<json::Array>(&member->is) : nullptr;
+  if (list == nullptr) return idem::CannotTell{"there is no list"};
+  if (list->empty()) return idem::NothingThere{};
+  // As the provider wrote it: the answer that the call would have had.
+  const std::string first(*idem::json_at(answer->body, path + "/0"));
   return idem::CallAnswered{first, provider_id(first)};
 }
 

@@ -12,7 +12,7 @@ namespace provider {
 namespace {
 
 template <class Number>
-bool read(std::string_view text, Number& into) {
+bool read_number(std::string_view text, Number& into) {
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), into);
   return error == std::errc{} && end == text.data() + text.size();
 }
@@ -37,15 +37,15 @@ bool arm(std::string_view target, World& world) {
   if (chance_text.empty()) {
     const auto text = query_value(target, "count");
     std::size_t count = 1;
-    if (!text.empty() && !read(text, count)) return false;
+    if (!text.empty() && !read_number(text, count)) return false;
     world.armed.arm(std::move(list), query_value(target, "path"), count);
     return true;
   }
   const auto text = query_value(target, "seed");
   double chance = 0;
   std::uint64_t seed = world.nonce();
-  if (!read(chance_text, chance) || !(chance >= 0 && chance <= 1)) return false;
-  if (!text.empty() && !read(text, seed)) return false;
+  if (!read_number(chance_text, chance) || !(chance >= 0 && chance <= 1)) return false;
+  if (!text.empty() && !read_number(text, seed)) return false;
   world.armed.arm_by_chance(std::move(list), query_value(target, "path"), chance, seed);
   return true;
 }
@@ -70,8 +70,8 @@ Reply queries(const Request& request, World& world) {
     long after = 0;
     const auto status = query_value(target, "status");
     const auto shown_after = query_value(target, "shown-after");
-    const bool is_good = (status.empty() || read(status, world.queries.status)) &&
-                         (shown_after.empty() || read(shown_after, after));
+    const bool is_good = (status.empty() || read_number(status, world.queries.status)) &&
+                         (shown_after.empty() || read_number(shown_after, after));
     if (!is_good) return json_reply(400, R"({"error":"status=NNN and shown-after=MS are wanted"})");
     if (!shown_after.empty()) world.queries.shown_after = std::chrono::milliseconds(after);
   }
@@ -125,7 +125,7 @@ asio::awaitable<bool, Executor> control(const Request& request, World& world, Re
   } else if (path == "/held") {
     auto& hold = world.hold(query_value(target, "name"));
     std::size_t count = 0;
-    read(query_value(target, "count"), count);
+    read_number(query_value(target, "count"), count);
     while (hold.waiting < count) co_await hold.changed.async_wait(token);
     reply = json_reply(200, fmt::format(R"({{"held":{}}})", hold.waiting));
   } else {

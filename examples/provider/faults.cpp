@@ -6,14 +6,14 @@ namespace provider {
 namespace {
 
 template <class Number>
-bool read(std::string_view text, Number& into) {
+bool read_fault(std::string_view text, Number& into) {
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), into);
   return error == std::errc{} && end == text.data() + text.size();
 }
 
 bool read_delay(std::string_view text, std::chrono::milliseconds& into) {
   long count = 0;
-  if (!read(text, count)) return false;
+  if (!read_fault(text, count)) return false;
   into = std::chrono::milliseconds(count);
   return true;
 }
@@ -41,9 +41,9 @@ bool apply_setting(Faults& faults, std::string_view name, std::string_view value
   if (name == "slow") return read_delay(value, faults.slow);
   if (name == "slow-after") return read_delay(value, faults.slow_after);
   if (name == "late-webhook") return read_delay(value, faults.late_webhook);
-  if (name == "status") return read(value, faults.status);
-  if (name == "refuse") return read(value, faults.refuse);
-  if (name == "size") return read(value, faults.size.emplace());
+  if (name == "status") return read_fault(value, faults.status);
+  if (name == "refuse") return read_fault(value, faults.refuse);
+  if (name == "size") return read_fault(value, faults.size.emplace());
   if (name == "hold") return faults.hold = value, true;
   if (name == "gate-before") return faults.gate_before = value, true;
   if (name == "outcome") return faults.headers.emplace_back("Idem-Outcome", value), true;

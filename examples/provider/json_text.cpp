@@ -1,8 +1,10 @@
 #include "json_text.hpp"
 
-#include <fmt/format.h>
+#include "json/value.hpp"
 
-#include <boost/json.hpp>
+#include <idem/json.hpp>
+
+#include <fmt/format.h>
 
 namespace provider {
 
@@ -34,13 +36,14 @@ std::string_view raw_member(std::string_view body, std::string_view name) {
 std::string text_member(std::string_view body, std::string_view name) {
   // Most bodies have no such member, and some are large: those are not parsed.
   if (body.find(fmt::format("\"{}\"", name)) == body.npos) return {};
-  boost::system::error_code error;
-  const auto json = boost::json::parse(body, error);
-  if (error || !json.is_object()) return {};
-  const auto* value = json.get_object().if_contains(name);
+  const auto json = idem::json::parse(body);
+  const auto* value = json ? json->find(name) : nullptr;
   if (value == nullptr) return {};
-  if (const auto* text = value->if_string()) return std::string(*text);
-  return value->is_number() ? boost::json::serialize(*value) : std::string{};
+  if (const auto* text = std::get_if<std::string>(&value->is)) return *text;
+  if (const auto* whole = std::get_if<std::int64_t>(&value->is)) return std::to_string(*whole);
+  if (const auto* whole = std::get_if<std::uint64_t>(&value->is)) return std::to_string(*whole);
+  if (const auto* real = std::get_if<double>(&value->is)) return idem::ecmascript_number(*real);
+  return {};
 }
 
 }  // namespace provider

@@ -80,9 +80,9 @@ inline constexpr std::size_t scope_bytes_max = 255;
 // Addresses in front of a gateway: load balancers, not a list of clients.
 inline constexpr std::size_t trusted_proxies_max = 64;
 
-// A signed token. Half of the largest head; those with a dozen groups in them have two or three
-// KiB.
+// A signed token. Half of the largest head; those with a dozen groups in them have 2 or 3 KiB.
 inline constexpr std::size_t jwt_bytes_max = 8UL * 1024;
+inline constexpr std::size_t jwt_depth_max = 32;  // Of its JSON; claims nest two or three deep.
 // Keys of one issuer: the old and the new one, for a handful of algorithms.
 inline constexpr std::size_t jwt_keys_max = 64;
 inline constexpr std::size_t jwt_key_file_bytes_max = 256UL * 1024;

@@ -17,9 +17,9 @@
 namespace idem::admin {
 namespace {
 
-constexpr std::string_view collection = "/v1/approvals";
+constexpr std::string_view approvals_path = "/v1/approvals";
 
-std::string journal_of(std::string_view id) {
+std::string approval_journal(std::string_view id) {
   return std::string(approval_journals) + std::string(id);
 }
 
@@ -109,12 +109,12 @@ Task<WireAnswer> ApprovalsApi::answer_to(http::ServerStream& client, const Calle
   const std::string target(head.origin_form);
   const std::string path = target.substr(0, target.find('?'));
   const std::string query = path.size() < target.size() ? target.substr(path.size() + 1) : "";
-  if (path == collection) {
+  if (path == approvals_path) {
     auto page = co_await list(query);
     co_return page;
   }
   if (!query.empty()) co_return invalid("This path has no parameters.");
-  const std::string rest = path.substr(collection.size() + 1);
+  const std::string rest = path.substr(approvals_path.size() + 1);
   const std::string id = rest.substr(0, rest.find('/'));
   const bool approves = rest.ends_with("/approve");
   if (!parse_handle(id)) {
@@ -137,7 +137,7 @@ Task<WireAnswer> ApprovalsApi::answer_to(http::ServerStream& client, const Calle
 StoreTask<ApprovalsApi::Fold> ApprovalsApi::read(std::string id) {
   const auto fold = std::make_shared<ApprovalFold>();
   for (;;) {
-    auto reading = read_lines(parts_.loop, parts_.store, journal_of(id), fold->last(),
+    auto reading = read_lines(parts_.loop, parts_.store, approval_journal(id), fold->last(),
                               limits::journal_read_lines_max);
     const auto page = co_await reading;
     if (!page) co_return std::unexpected(page.error());
@@ -165,7 +165,7 @@ Task<std::expected<ApprovalsApi::Fold, WireAnswer>> ApprovalsApi::find(std::stri
 /// False: another process or request has appended; `fold` does not know what.
 StoreTask<bool> ApprovalsApi::append(Fold fold, std::string id, std::string line) {
   JournalLine appended;
-  auto appending = append_line(parts_.loop, parts_.store, journal_of(id), fold->last(),
+  auto appending = append_line(parts_.loop, parts_.store, approval_journal(id), fold->last(),
                                std::move(line), appended);
   const auto done = co_await appending;
   if (done && *done) fold->see(appended);
@@ -174,7 +174,7 @@ StoreTask<bool> ApprovalsApi::append(Fold fold, std::string id, std::string line
 
 Task<void> ApprovalsApi::drop_old(StoreTime now) {
   StoreCall call = ListJournals{std::string(approval_journals),
-                                journal_of(job_id_before(now - limits::approval_kept)),
+                                approval_journal(job_id_before(now - limits::approval_kept)),
                                 limits::approvals_page_max};
   auto asking = ask_store(parts_.loop, parts_.store, call);
   const auto listed = co_await asking;
@@ -233,7 +233,8 @@ Task<WireAnswer> ApprovalsApi::list(std::string query) {
   if (!paging->cursor.empty() && !parse_handle(paging->cursor)) {
     co_return invalid("cursor: must be the \"next\" of an earlier answer");
   }
-  const std::string behind = paging->cursor.empty() ? std::string() : journal_of(paging->cursor);
+  const std::string behind =
+      paging->cursor.empty() ? std::string() : approval_journal(paging->cursor);
   StoreCall call = ListJournals{std::string(approval_journals), behind, paging->limit + 1};
   auto asking = ask_store(parts_.loop, parts_.store, call);
   const auto listed = co_await asking;
@@ -311,7 +312,7 @@ Task<WireAnswer> ApprovalsApi::ask(Subject subject, const OrderBody& order) {
   auto showing = page(fold, 202);
   auto answer = co_await showing;
   if (answer.status == 202) {
-    answer.headers.push_back({"Location", std::string(collection) + '/' + id});
+    answer.headers.push_back({"Location", std::string(approvals_path) + '/' + id});
   }
   co_return answer;
 }

@@ -42,7 +42,7 @@ class Search {
  public:
   Search(Loop& loop, Store& store) : loop_(loop), store_(store) {}
 
-  Task<std::expected<Found, StoreError>> run(const std::string& value) {
+  Task<std::expected<FoundRecords, StoreError>> run(const std::string& value) {
     auto noting = read_notes();
     const auto noted = co_await noting;
     if (!noted) co_return std::unexpected(noted.error());
@@ -134,12 +134,13 @@ class Search {
 
   Loop& loop_;
   Store& store_;
-  Found found_;
+  FoundRecords found_;
 };
 
 }  // namespace
 
-Task<std::expected<Found, StoreError>> search(Loop& loop, Store& store, const std::string& value) {
+Task<std::expected<FoundRecords, StoreError>> search(Loop& loop, Store& store,
+                                                     const std::string& value) {
   Search search(loop, store);
   auto running = search.run(value);
   auto found = co_await running;

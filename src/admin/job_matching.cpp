@@ -10,7 +10,7 @@
 namespace idem::admin {
 namespace {
 
-using Found = std::expected<Matched, StoreError>;
+using MatchResult = std::expected<Matched, StoreError>;
 
 bool is_meant(const Record& record, const JobSearch& search) {
   const KeysQuery& keys = search.keys;
@@ -21,7 +21,7 @@ bool is_meant(const Record& record, const JobSearch& search) {
   return search.what != JobWhat::release || has_error;
 }
 
-Task<Found> find_records(Loop& loop, Store& store, JobSearch search) {
+Task<MatchResult> find_records(Loop& loop, Store& store, JobSearch search) {
   Matched matched;
   std::size_t searched = 0;
   List page = search.keys.list;
@@ -50,7 +50,7 @@ Task<Found> find_records(Loop& loop, Store& store, JobSearch search) {
   }
 }
 
-Task<Found> find_messages(Loop& loop, Store& store, Offload& offload, JobSearch search) {
+Task<MatchResult> find_messages(Loop& loop, Store& store, Offload& offload, JobSearch search) {
   Transactions* const transactions = store.transactions();
   if (transactions == nullptr) {
     co_return std::unexpected(
@@ -91,7 +91,7 @@ Task<Found> find_messages(Loop& loop, Store& store, Offload& offload, JobSearch 
 
 }  // namespace
 
-Task<Found> find_targets(Loop& loop, Store& store, Offload& offload, JobSearch search) {
+Task<MatchResult> find_targets(Loop& loop, Store& store, Offload& offload, JobSearch search) {
   const bool is_about_records = is_about_keys(search.what);
   auto finding = is_about_records ? find_records(loop, store, std::move(search))
                                   : find_messages(loop, store, offload, std::move(search));

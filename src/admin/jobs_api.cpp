@@ -17,7 +17,7 @@ namespace {
 
 using Code = StoreError::Code;
 
-constexpr std::string_view collection = "/v1/jobs";
+constexpr std::string_view jobs_path = "/v1/jobs";
 
 WireAnswer no_such_job() {
   return to_answer({.code = ProblemCode::not_found, .detail = "No job has this id."});
@@ -83,7 +83,7 @@ Task<WireAnswer> JobsApi::answer_to(http::ServerStream& client, const Caller& ca
   const std::string path = target.substr(0, target.find('?'));
   const std::string query = path.size() < target.size() ? target.substr(path.size() + 1) : "";
   const bool is_get = head.method == "GET";
-  const std::string rest = path == collection ? "" : path.substr(collection.size() + 1);
+  const std::string rest = path == jobs_path ? "" : path.substr(jobs_path.size() + 1);
   if (is_get && rest.empty()) {
     auto page = co_await list(query);
     co_return page;
@@ -356,7 +356,7 @@ Task<WireAnswer> JobsApi::begin_with(JobRequest request, const OrderBody& receiv
   runner_.look_at(id);
   WireAnswer answer = json_answer(job_page(**job));
   answer.status = 202;
-  answer.headers.push_back({"Location", std::string(collection) + '/' + id});
+  answer.headers.push_back({"Location", std::string(jobs_path) + '/' + id});
   co_return answer;
 }
 

@@ -23,7 +23,7 @@ namespace {
 
 using Verdict = Resolve::Verdict;
 
-constexpr std::string_view collection = "/v1/keys";
+constexpr std::string_view keys_path = "/v1/keys";
 
 constexpr Millis counts_beside_a_search_max = std::chrono::minutes(1);
 
@@ -53,12 +53,12 @@ Task<WireAnswer> KeysApi::answer_to(http::ServerStream& client, const Caller& ca
   const std::string_view target = head.origin_form;
   const auto path = target.substr(0, target.find('?'));
   const auto query = path.size() < target.size() ? target.substr(path.size() + 1) : "";
-  if (path == collection) {
+  if (path == keys_path) {
     auto page = co_await list(query, caller.role);
     co_return page;
   }
   if (!query.empty()) co_return invalid("This path has no parameters.");
-  auto rest = path.substr(collection.size() + 1);
+  auto rest = path.substr(keys_path.size() + 1);
   const auto ref = rest.substr(0, rest.find('/'));
   const auto what = rest.substr(std::min(ref.size() + 1, rest.size()));
   if (rest == "refs") {

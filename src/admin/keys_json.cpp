@@ -46,7 +46,7 @@ void write_summary(Writer& out, const Record& record) {
                  record.response ? std::optional(record.response->status) : std::nullopt);
 }
 
-std::string_view name_of(LeasePolicy policy) {
+std::string_view lease_policy_name(LeasePolicy policy) {
   switch (policy) {
     case LeasePolicy::unknown:
       return "unknown";
@@ -239,7 +239,7 @@ std::string key_page(const Record& record, std::span<const EvidenceEntry> eviden
   write_moment_of(out, "tombstone_until", record.tombstone_until);
   out.member("owner", record.owner);
   out.flag("dispatched", record.dispatched);
-  out.member("lease_policy", name_of(record.lease_policy));
+  out.member("lease_policy", lease_policy_name(record.lease_policy));
   out.member("recovery_point", record.recovery_point);
   out.flag("request_stored", record.stored_request.has_value());
   out.member("request_fingerprint", shown_fingerprint(record.fingerprint));

@@ -71,4 +71,10 @@ Read<std::string> decided_by(std::string source, std::string_view body) {
   return named;
 }
 
+Read<std::string> parse_reason(std::string_view body) {
+  const auto object = read_object(body, {"reason", "by"});
+  if (!object) return std::unexpected(object.error());
+  return read_reason(*object);
+}
+
 }  // namespace idem::admin

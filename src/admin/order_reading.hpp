@@ -24,6 +24,8 @@ Read<std::string> read_text(const Value& object, std::string_view name, std::siz
 /// `reason`, in which nobody may write what only a job or an approval adds to it: by these notes a
 /// process finds out whether a decision was made (jobs/job.hpp, order_body.hpp).
 Read<std::string> read_reason(const Value& object);
+/// An order that holds a reason and nothing else.
+Read<std::string> parse_reason(std::string_view body);
 
 /// The source of an operator's decision, in front of the name.
 inline constexpr std::string_view operator_source = "operator";

@@ -106,7 +106,8 @@ Task<WireAnswer> OutboxApi::list(std::string_view query, std::optional<MessageSt
     return Outbox(*transactions_).list(filter);
   };
   auto asking = run_offloaded(parts_.loop, offload_, work);
-  auto listed = co_await asking;
+  Listed listed;  // As in TokensApi::revoke.
+  listed = co_await asking;
   if (!listed) co_return unavailable(listed.error());
   std::optional<std::int64_t> next;
   if (listed->size() > limit) {
@@ -214,7 +215,8 @@ Task<WireAnswer> OutboxApi::retry(std::string id, const OrderBody& received) {
     return Outbox(*transactions_).hasten(id);
   };
   auto asking = run_offloaded(parts_.loop, offload_, work);
-  const auto hastened = co_await asking;
+  Outbox::Result<bool> hastened = false;  // As in TokensApi::revoke.
+  hastened = co_await asking;
   auto ending = deciding.end(!hastened   ? doubt_text(hastened.error())
                              : *hastened ? "waiting, due now"
                                          : "refused: it does not wait");

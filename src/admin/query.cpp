@@ -1,17 +1,12 @@
 #include "admin/query.hpp"
 
+#include "core/bytes/ascii.hpp"
+
 #include <algorithm>
 #include <optional>
 
 namespace idem::admin {
 namespace {
-
-int hex_value(char c) {
-  if (c >= '0' && c <= '9') return c - '0';
-  if (c >= 'a' && c <= 'f') return c - 'a' + 10;
-  if (c >= 'A' && c <= 'F') return c - 'A' + 10;
-  return -1;
-}
 
 std::optional<std::string> decode(std::string_view text) {
   std::string decoded;

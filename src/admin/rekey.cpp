@@ -31,7 +31,7 @@ struct Page {
   std::string next;  ///< Empty: there is no more.
 };
 
-Read<Page> parse(std::string_view body) {
+Read<Page> parse_page(std::string_view body) {
   const auto object = read_object(body, {"after", "by"});
   if (!object) return std::unexpected(object.error());
   Page page;
@@ -164,7 +164,7 @@ Task<WireAnswer> rekey(AdminParts& parts, http::ServerStream& client, const Call
   auto reading = read_order(parts, client, caller);
   const auto order = co_await reading;
   if (!order) co_return order.error();
-  auto page = parse(order->body);
+  auto page = parse_page(order->body);
   if (!page) co_return invalid(page.error());
   Deciding deciding(parts, order->signer, "store.rekey", {});
   const bool begins =

@@ -56,23 +56,19 @@ void write_route(Writer& out, const RoutePolicy& route) {
   out.end_object();
 }
 
-std::string time_text(std::chrono::system_clock::time_point moment) {
-  return to_rfc3339(std::chrono::floor<Millis>(moment));
-}
-
 void write_quotas(Writer& out, const std::vector<EffectiveSetting>& settings,
                   const metrics::QuotaRefusals::Report& refusals) {
   out.name("quotas");
   out.begin_object();
   write_settings(out, settings);
-  out.member("since", time_text(refusals.since));
+  out.member("since", to_rfc3339(std::chrono::floor<Millis>(refusals.since)));
   out.name("tenants");
   out.begin_array();
   for (const auto& tenant : refusals.tenants) {
     out.begin_object();
     write_text_or_null(out, "scope", tenant.scope.value_or(""));
     out.member("refused", tenant.refused);
-    out.member("last_at", time_text(tenant.last));
+    out.member("last_at", to_rfc3339(std::chrono::floor<Millis>(tenant.last)));
     out.end_object();
   }
   out.end_array();

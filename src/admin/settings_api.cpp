@@ -33,12 +33,6 @@ std::string page_of(const SettingsDifference& difference) {
   return out.take() + "\n";
 }
 
-Read<std::string> parse_reason(std::string_view body) {
-  const auto object = read_object(body, {"reason", "by"});
-  if (!object) return std::unexpected(object.error());
-  return read_reason(*object);
-}
-
 std::string names_in(const SettingsDifference& difference) {
   std::string names;
   for (const SettingChange& one : difference.changes) {

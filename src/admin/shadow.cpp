@@ -18,11 +18,7 @@ using metrics::ShadowCounts;
 using metrics::Shadowed;
 using metrics::ShadowReport;
 
-std::string time_text(std::chrono::system_clock::time_point moment) {
-  return to_rfc3339(std::chrono::floor<Millis>(moment));
-}
-
-void write_counts(Writer& out, const ShadowCounts& counts) {
+void write_shadow_counts(Writer& out, const ShadowCounts& counts) {
   out.member("requests", counts.requests());
   for (std::size_t i = 0; i < metrics::shadowed_count; ++i) {
     out.member(name_of(static_cast<Shadowed>(i)), counts.by_decision[i]);
@@ -36,13 +32,13 @@ void write_tenants(Writer& out, const ShadowReport::Route& route) {
   for (const auto& tenant : route.tenants) {
     out.begin_object();
     write_text_or_null(out, "scope", tenant.scope);
-    write_counts(out, tenant.counts);
+    write_shadow_counts(out, tenant.counts);
     out.name("clients");
     out.begin_array();
     for (const auto& client : tenant.clients) {
       out.begin_object();
       out.member("client", client.name);
-      write_counts(out, client.counts);
+      write_shadow_counts(out, client.counts);
       out.end_object();
     }
     out.end_array();
@@ -58,7 +54,7 @@ void write_examples(Writer& out, const ShadowReport::Route& route) {
     for (const auto& one : newest) {
       out.begin_object();
       out.member("kind", kind);
-      out.member("at", time_text(one.at));
+      out.member("at", to_rfc3339(std::chrono::floor<Millis>(one.at)));
       write_text_or_null(out, "scope", one.scope);
       out.member("client", one.client);
       write_text_or_null(out, "operation_ref", one.ref);
@@ -72,13 +68,13 @@ void write_examples(Writer& out, const ShadowReport::Route& route) {
   out.end_array();
 }
 
-void write_route(Writer& out, const ShadowReport::Route& route, bool with_examples) {
+void write_shadow_route(Writer& out, const ShadowReport::Route& route, bool with_examples) {
   out.begin_object();
   out.member("route", route.name);
   out.member("enforce", route.in_shadow ? "shadow" : "on");
   out.member("mode", route.waits ? "wait" : "conflict");
-  out.member("since", time_text(route.since));
-  write_counts(out, route.counts);
+  out.member("since", to_rfc3339(std::chrono::floor<Millis>(route.since)));
+  write_shadow_counts(out, route.counts);
   out.name("not_observed_by");
   out.begin_object();
   for (std::size_t i = 0; i < metrics::not_observed_count; ++i) {
@@ -96,11 +92,11 @@ void write_route(Writer& out, const ShadowReport::Route& route, bool with_exampl
 std::string shadow_page(const ShadowReport& report, bool with_examples) {
   Writer out;
   out.begin_object();
-  out.member("since", time_text(report.since));
+  out.member("since", to_rfc3339(std::chrono::floor<Millis>(report.since)));
   out.member("under_way", report.under_way);
   out.name("routes");
   out.begin_array();
-  for (const auto& route : report.routes) write_route(out, route, with_examples);
+  for (const auto& route : report.routes) write_shadow_route(out, route, with_examples);
   out.end_array();
   out.end_object();
   return out.take() + "\n";

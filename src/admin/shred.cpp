@@ -22,7 +22,7 @@ struct ShredOrder {
   std::optional<std::uint64_t> key;  ///< Of the second step: the number of the new key.
 };
 
-Read<ShredOrder> parse(std::string_view body) {
+Read<ShredOrder> parse_shred_order(std::string_view body) {
   const auto object = read_object(body, {"scope", "reason", "key", "by"});
   if (!object) return std::unexpected(object.error());
   ShredOrder order;
@@ -208,7 +208,7 @@ Task<WireAnswer> shred(AdminParts& parts, http::ServerStream& client, const Call
   auto reading = read_order(parts, client, caller);
   const auto received = co_await reading;
   if (!received) co_return received.error();
-  const auto order = parse(received->body);
+  const auto order = parse_shred_order(received->body);
   if (!order) co_return invalid(order.error());
   Deciding deciding(parts, received->signer, "store.shred", order->scope);
   auto beginning = deciding.begin(order->reason, {});

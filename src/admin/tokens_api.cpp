@@ -13,7 +13,7 @@
 namespace idem::admin {
 namespace {
 
-constexpr std::string_view collection = "/v1/tokens";
+constexpr std::string_view tokens_path = "/v1/tokens";
 
 struct TokenOrder {
   std::string name;
@@ -35,12 +35,6 @@ Read<TokenOrder> parse_token_order(std::string_view body) {
   return TokenOrder{std::move(*name), *role};
 }
 
-Read<std::string> parse_reason(std::string_view body) {
-  const auto object = read_object(body, {"reason", "by"});
-  if (!object) return std::unexpected(object.error());
-  return read_reason(*object);
-}
-
 }  // namespace
 
 Task<WireAnswer> TokensApi::answer_to(http::ServerStream& client, const Caller& caller) {
@@ -59,11 +53,11 @@ Task<WireAnswer> TokensApi::answer_to(http::ServerStream& client, const Caller& 
   auto reading = read_order(parts_, client, caller);
   const auto order = co_await reading;
   if (!order) co_return order.error();
-  if (path == collection) {
+  if (path == tokens_path) {
     auto answer = co_await make(*order);
     co_return answer;
   }
-  const auto segment = std::string_view(path).substr(collection.size() + 1);
+  const auto segment = std::string_view(path).substr(tokens_path.size() + 1);
   const auto name = percent_decoded(segment.substr(0, segment.find('/')));
   if (!name) co_return invalid("The name in the path is no percent-encoded text.");
   auto answer = co_await revoke(*name, *order);
@@ -122,7 +116,10 @@ Task<WireAnswer> TokensApi::revoke(std::string name, const OrderBody& received) 
     return revoke_token(path, name);
   };
   auto revoking = run_offloaded(parts_.loop, offload_, work);
-  const auto revoked = co_await revoking;
+  // With a value from its beginning: GCC 14 takes an expected that begins as the result of a
+  // co_await for uninitialised.
+  Revoked revoked = false;
+  revoked = co_await revoking;
   auto ending = deciding.end(!revoked   ? "refused: " + revoked.error()
                              : *revoked ? "revoked"
                                         : "refused: no token has this name");

@@ -1,5 +1,6 @@
 #include "check/api.hpp"
 
+#include "check/replace_all.hpp"
 #include "core/bytes/utf8.hpp"
 
 #include <fmt/format.h>
@@ -17,12 +18,6 @@ constexpr double after_race_max = 0.5;  // Seconds.
 // What an API that limits the rate gets in the end; the run must come to one.
 constexpr double slowest_per_second = 1;
 constexpr double unlimited_slowed_to = 20;
-
-void replace_all(std::string& text, std::string_view from, std::string_view to) {
-  for (auto at = text.find(from); at != std::string::npos; at = text.find(from, at + to.size())) {
-    text.replace(at, from.size(), to);
-  }
-}
 
 }  // namespace
 

@@ -3,6 +3,7 @@
 #include "check/profile.hpp"
 #include "check/wire/connection.hpp"
 #include "config/yaml.hpp"
+#include "core/bytes/ascii.hpp"
 #include "core/json/scalars.hpp"
 
 #include <algorithm>
@@ -27,11 +28,6 @@ const Node* find(const Node* node, std::string_view name) {
 
 std::string text_of(const Node* node) {
   return node != nullptr && node->kind == Node::Kind::scalar ? node->text : std::string();
-}
-
-std::string lower(std::string text) {
-  std::ranges::transform(text, text.begin(), [](unsigned char c) { return std::tolower(c); });
-  return text;
 }
 
 bool is_control(char c) {
@@ -120,7 +116,7 @@ class Example {
   }
 
   std::string number(const Node* schema, const std::string& name) {
-    const std::string small = lower(name);
+    const std::string small = lower_case(name);
     const bool is_amount = small.contains("amount") || small.contains("price") ||
                            small.contains("total") || small.contains("quantity");
     if (!has_amount_ && (is_amount || name.empty())) {
@@ -167,7 +163,7 @@ std::string key_header_of(const Node& document, const Node* parameters) {
     const Node* const parameter = resolved(document, &one);
     const std::string name = text_of(find(parameter, "name"));
     const bool is_header = text_of(find(parameter, "in")) == "header";
-    if (is_header && lower(name).contains("idempot")) return name;
+    if (is_header && lower_case(name).contains("idempot")) return name;
   }
   return {};
 }
@@ -207,7 +203,8 @@ std::string resource_of(const Node& document, const Node* operation) {
     const Node* const properties = find(schema, "properties");
     for (std::size_t k = 0; properties != nullptr && k < properties->keys.size(); ++k) {
       const std::string name = properties->keys[k].text;
-      if (name == "id" || lower(name).ends_with("_id") || name.ends_with("Id")) return '/' + name;
+      if (name == "id" || lower_case(name).ends_with("_id") || name.ends_with("Id"))
+        return '/' + name;
     }
   }
   return {};
@@ -221,7 +218,7 @@ void read_credentials(const Node& document, DraftSpec& draft) {
     const std::string type = text_of(find(&scheme, "type"));
     if (type == "http" || type == "oauth2" || type == "openIdConnect") {
       names.emplace_back("Authorization");
-      if (lower(text_of(find(&scheme, "scheme"))) == "basic") draft.authorization = "Basic";
+      if (lower_case(text_of(find(&scheme, "scheme"))) == "basic") draft.authorization = "Basic";
     }
     if (type == "apiKey" && text_of(find(&scheme, "in")) == "header") {
       names.push_back(text_of(find(&scheme, "name")));
@@ -231,7 +228,7 @@ void read_credentials(const Node& document, DraftSpec& draft) {
   names.erase(std::unique(names.begin(), names.end()), names.end());
 }
 
-bool is_authorization(const std::string& header) { return lower(header) == "authorization"; }
+bool is_authorization(const std::string& header) { return lower_case(header) == "authorization"; }
 
 std::string variable_for(const std::string& header) {
   if (is_authorization(header)) return "API_TOKEN";

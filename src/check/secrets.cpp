@@ -1,6 +1,8 @@
 #include "check/secrets.hpp"
 
+#include "check/replace_all.hpp"
 #include "check/report/escape.hpp"
+#include "core/bytes/ascii.hpp"
 
 #include <algorithm>
 #include <array>
@@ -15,23 +17,11 @@ constexpr std::size_t part_bytes_min = 4;
 // A sentence stays one.
 constexpr std::size_t sentence_bytes_max = 300;
 
-void replace_all(std::string& text, std::string_view from, std::string_view to) {
-  for (auto at = text.find(from); at != std::string::npos; at = text.find(from, at + to.size())) {
-    text.replace(at, from.size(), to);
-  }
-}
-
-std::string lower(std::string_view text) {
-  std::string result(text);
-  std::ranges::transform(result, result.begin(), [](unsigned char c) { return std::tolower(c); });
-  return result;
-}
-
 bool has_secret_name(std::string_view name) {
   static constexpr std::array<std::string_view, 10> parts{
       "authorization", "cookie",  "token",    "secret",     "api-key",
       "apikey",        "api_key", "password", "credential", "signature"};
-  const std::string small = lower(name);
+  const std::string small = lower_case(name);
   return std::ranges::any_of(parts, [&](std::string_view part) { return small.contains(part); });
 }
 
@@ -53,7 +43,7 @@ std::size_t end_of_heads(std::string_view bytes) {
 
 }  // namespace
 
-Secrets::Secrets(const Spec& spec) : key_header_(lower(spec.key_header)) {
+Secrets::Secrets(const Spec& spec) : key_header_(lower_case(spec.key_header)) {
   for (const std::string& value : spec.secrets) add(value);
   const auto add_fields = [&](const Fields& fields) {
     for (const auto& [name, value] : fields) add_field(name, value);
@@ -78,13 +68,13 @@ void Secrets::add(std::string_view value) {
 }
 
 void Secrets::add_field(std::string_view name, std::string_view value) {
-  if (!has_secret_name(name) || lower(name) == key_header_) return;
+  if (!has_secret_name(name) || lower_case(name) == key_header_) return;
   value = trimmed(value);
   // "Bearer abc": the scheme is none, and a server may repeat `abc` alone.
   const auto space = std::min(value.find(' '), value.size());
   const auto part_behind = trimmed(value.substr(space));
   add(part_behind.size() >= part_bytes_min ? part_behind : value);
-  if (!lower(name).contains("cookie")) return;
+  if (!lower_case(name).contains("cookie")) return;
   for (std::size_t at = 0; at < value.size();) {
     const auto end = std::min(value.find(';', at), value.size());
     const auto pair = value.substr(at, end - at);
@@ -122,9 +112,9 @@ std::string Secrets::masked_answer(std::string bytes) const {
     const auto colon = std::min(line.find(':'), line.size());
     const auto name = line.substr(0, colon);
     std::string shown(line);
-    if (colon < line.size() && has_secret_name(name) && lower(name) != key_header_) {
+    if (colon < line.size() && has_secret_name(name) && lower_case(name) != key_header_) {
       const auto value = line.substr(colon + 1);
-      const bool is_cookie = lower(name).contains("cookie") && value.contains('=');
+      const bool is_cookie = lower_case(name).contains("cookie") && value.contains('=');
       const auto from = is_cookie ? value.find('=') + 1 : 0;
       const auto rest = is_cookie ? std::min(value.find(';'), value.size()) : value.size();
       shown = std::string(name) + ':' + std::string(value.substr(0, from)) +

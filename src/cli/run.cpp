@@ -1,4 +1,6 @@
 #include "cli/check/check_command.hpp"
+#include "cli/command_line/command.hpp"
+#include "cli/commands.hpp"
 #include "cli/commands/admin_command.hpp"
 #include "cli/commands/approvals_command.hpp"
 #include "cli/commands/audit_command.hpp"
@@ -47,7 +49,7 @@ constexpr const char* signals_of_worker =
     "SIGTERM, SIGINT: ends once what runs is settled. SIGHUP and SIGUSR2 are refused: a worker "
     "reads its settings only at its start.";
 
-std::string footer() {
+std::string notes() {
   std::string codes;
   for (const auto& one : exit_meanings) {
     codes += (codes.empty() ? "" : ", ") + std::to_string(one.code) + " " + one.brief;
@@ -72,47 +74,45 @@ int with_output_written(int code) {
 }
 
 int run_command(int argc, char** argv) {
-  CLI::App app{"Idem makes a retried API call have exactly one effect.", "idem"};
-  app.require_subcommand(1);
-  app.set_version_flag("--version", "idem " IDEM_VERSION, "Print the version");
-  app.footer(footer());
-  const InitCommand init(app);
-  auto* gateway_command = app.add_subcommand("gateway", "Run the reverse proxy in front of an API");
-  gateway_command->footer(footer() + "\n" + signals_of_gateway);
-  const SettingsSource gateway_settings(*gateway_command);
-  auto* worker_command = app.add_subcommand(
+  CommandLine line("Idem makes a retried API call have exactly one effect.", "idem");
+  line.require_command();
+  line.set_version("idem " IDEM_VERSION);
+  line.set_notes(notes());
+  const InitCommand init(line);
+  const Command gateway_command =
+      line.add_command("gateway", "Run the reverse proxy in front of an API");
+  gateway_command.set_notes(notes() + "\n" + signals_of_gateway);
+  const SettingsSource gateway_settings(gateway_command);
+  const Command worker_command = line.add_command(
       "worker", "Sweep, reap, reconcile and deliver messages for a store, without a gateway");
-  worker_command->footer(footer() + "\n" + signals_of_worker);
-  const SettingsSource worker_settings(*worker_command, Purpose::worker);
-  ConfigCommand config_command(app);
-  const DoctorCommand doctor(app);
-  KeysCommand keys(app);
-  OutboxCommand outbox(app);
-  DlqCommand dlq(app);
-  JobsCommand jobs(app);
-  ApprovalsCommand approvals(app);
-  ReconcileCommand reconcile(app);
-  const MigrateCommand migrate(app);
-  StatusCommand status(app);
-  ConsoleCommand console(app);
-  ExplainCommand explain(app);
-  ShadowCommand shadow(app);
-  AdminCommand admin(app);
-  AuditCommand audit(app);
-  StoreCommand store(app);
-  auto* version_command = app.add_subcommand("version", "Print the version");
+  worker_command.set_notes(notes() + "\n" + signals_of_worker);
+  const SettingsSource worker_settings(worker_command, Purpose::worker);
+  ConfigCommand config_command(line);
+  const DoctorCommand doctor(line);
+  KeysCommand keys(line);
+  OutboxCommand outbox(line);
+  DlqCommand dlq(line);
+  JobsCommand jobs(line);
+  ApprovalsCommand approvals(line);
+  ReconcileCommand reconcile(line);
+  const MigrateCommand migrate(line);
+  StatusCommand status(line);
+  ConsoleCommand console(line);
+  ExplainCommand explain(line);
+  ShadowCommand shadow(line);
+  AdminCommand admin(line);
+  AuditCommand audit(line);
+  StoreCommand store(line);
+  const Command version_command = line.add_command("version", "Print the version");
   bool version_json = false;
-  version_command->add_flag("--json", version_json, json_help);
-  CheckCommand check(*app.add_subcommand("check", "Test how an API handles idempotency keys"));
-  const CompletionCommand completion(app);
-  const ManCommand man(app);
-  try {
-    app.parse(argc, argv);
-  } catch (const CLI::ParseError& error) {
-    // Help ends well; everything else is wrong usage.
-    return error.get_exit_code() == 0 ? app.exit(error) : refuse_usage(app, error);
-  }
-  if (version_command->parsed()) return version(version_json);
+  version_command.add_flag("--json", version_json, json_help);
+  CheckCommand check(line.add_command("check", "Test how an API handles idempotency keys"));
+  const CompletionCommand completion(line);
+  const ManCommand man(line);
+  const auto asked = line.parse(argc, argv);
+  if (!asked) return refuse_usage(line, asked.error());
+  if (*asked == Asked::help) return done;
+  if (version_command.parsed()) return version(version_json);
   for (const OperatorCommand* const one : std::initializer_list<const OperatorCommand*>{
            &keys, &outbox, &dlq, &jobs, &approvals, &reconcile, &status, &console, &admin, &explain,
            &shadow, &audit, &store}) {
@@ -137,7 +137,7 @@ int run_command(int argc, char** argv) {
   if (doctor.parsed()) return doctor.run();
   if (completion.parsed()) return completion.run();
   if (man.parsed()) return man.run();
-  if (worker_command->parsed()) return run_worker(worker_settings);
+  if (worker_command.parsed()) return run_worker(worker_settings);
   if (config_command.parsed()) return config_command.run();
   return run_gateway(gateway_settings);
 }

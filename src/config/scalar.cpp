@@ -1,5 +1,6 @@
 #include "config/yaml.hpp"
 
+#include "core/bytes/ascii.hpp"
 #include "core/exchange/problem.hpp"
 
 #include <algorithm>
@@ -20,8 +21,6 @@ bool is_among(std::string_view text, std::string_view words) {
   }
   return false;
 }
-
-bool is_digit(char c) { return c >= '0' && c <= '9'; }
 
 bool is_number(std::string_view text) {
   if (text.starts_with('-') || text.starts_with('+')) text.remove_prefix(1);

@@ -1,5 +1,6 @@
 #include "http/head_fields.hpp"
 
+#include "core/bytes/ascii.hpp"
 #include "http/characters.hpp"
 #include "idem/limits.hpp"
 
@@ -8,10 +9,6 @@
 
 namespace idem::http {
 namespace {
-
-constexpr char lower(char c) noexcept {
-  return c >= 'A' && c <= 'Z' ? static_cast<char>(c + ('a' - 'A')) : c;
-}
 
 /// `name` is a token and `known` holds letters and "-" only; then one bit is all that case changes.
 bool is_known(std::string_view name, std::string_view known) noexcept {
@@ -148,7 +145,7 @@ bool looks_like_framing(std::string_view name) noexcept {
       i += 2;
     }
     if (!is_char(letter, char_letter)) continue;
-    letter = lower(letter);
+    letter = lower_letter(letter);
     if (matched == 0) wanted = letter == 'c' ? length : encoding;
     if (matched == wanted.size() || letter != wanted[matched]) return false;
     ++matched;
@@ -189,7 +186,7 @@ bool still_incomplete(std::string_view buffer, std::size_t scanned) noexcept {
 
 bool detail::same_name(std::string_view a, std::string_view b) noexcept {
   return std::equal(a.begin(), a.end(), b.begin(),
-                    [](char x, char y) { return x == y || lower(x) == lower(y); });
+                    [](char x, char y) { return x == y || lower_letter(x) == lower_letter(y); });
 }
 
 bool is_token(std::string_view text) noexcept {

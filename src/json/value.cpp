@@ -1,47 +1,14 @@
 #include "json/value.hpp"
 
-#include <idem/json.hpp>
+#include "core/json/scanner.hpp"
+
 #include <idem/limits.hpp>
 
-#include <boost/json.hpp>
+#include <array>
+#include <charconv>
+#include <optional>
 
 namespace idem::json {
-namespace {
-
-Value from(const boost::json::value& value) {
-  switch (value.kind()) {
-    case boost::json::kind::null:
-      return Value();
-    case boost::json::kind::bool_:
-      return Value(value.get_bool());
-    case boost::json::kind::int64:
-      return Value(value.get_int64());
-    case boost::json::kind::uint64:
-      return Value(value.get_uint64());
-    case boost::json::kind::double_:
-      return Value(value.get_double());
-    case boost::json::kind::string: {
-      const auto& text = value.get_string();
-      return Value(std::string(text.data(), text.size()));
-    }
-    case boost::json::kind::array: {
-      Array items;
-      for (const auto& item : value.get_array()) items.push_back(from(item));
-      return Value(std::move(items));
-    }
-    case boost::json::kind::object: {
-      Object members;
-      for (const auto& member : value.get_object()) {
-        const auto name = member.key();
-        members.push_back({std::string(name.data(), name.size()), from(member.value())});
-      }
-      return Value(std::move(members));
-    }
-  }
-  return Value();
-}
-
-}  // namespace
 
 Value::Value() = default;
 Value::Value(Any any) : is(std::move(any)) {}
@@ -60,18 +27,87 @@ const Value* Value::find(std::string_view name) const noexcept {
   return nullptr;
 }
 
-// Boost.JSON keeps the last of two members with one name, so a reader with another rule would see
-// another request. Our own strict pass refuses such texts and says where.
-std::expected<Value, ParseError> parse(std::string_view text) {
-  if (const auto strict = canonicalize(text); !strict) {
-    return std::unexpected(ParseError{strict.error().offset, strict.error().what});
+namespace {
+
+template <class Number>
+std::optional<Number> whole_number(std::string_view digits) noexcept {
+  Number number = 0;
+  const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), number);
+  if (error != std::errc()) return std::nullopt;
+  return number;
+}
+
+// Makes one value of what the scanner reads. A container grows only while it is the innermost open
+// one, so the places of those around it stay as they are.
+class ValueBuilder {
+ public:
+  void begin(std::size_t) {}
+  void literal(std::string_view literal) {
+    Value& value = next();
+    if (literal != "null") value.is = literal == "true";
   }
-  boost::json::error_code error;
-  boost::json::parse_options options;
-  options.max_depth = limits::json_depth_max + 1;
-  const auto value = boost::json::parse({text.data(), text.size()}, error, {}, options);
-  if (error) return std::unexpected(ParseError{0, "not JSON"});
-  return from(value);
+  std::expected<void, JsonError> number(std::string_view text, const NumberLiteral& literal) {
+    const std::string_view digits = text.substr(literal.begin, literal.end - literal.begin);
+    if (literal.integer) {
+      if (const auto number = whole_number<std::int64_t>(digits)) {
+        next().is = *number;
+        return {};
+      }
+      if (const auto number = whole_number<std::uint64_t>(digits)) {
+        next().is = *number;
+        return {};
+      }
+    }
+    const auto number = double_of(text, literal);
+    if (!number) return std::unexpected(number.error());
+    next().is = *number;
+    return {};
+  }
+  void string(const ScannedString& string) { next().is.emplace<std::string>(string.value); }
+  void name(const ScannedString& name) {
+    std::get<Object>(open_[depth_ - 1]->is).push_back({std::string(name.value), Value()});
+  }
+  void open(char bracket) {
+    Value& value = next();
+    if (bracket == '{') {
+      value.is.emplace<Object>();
+    } else {
+      value.is.emplace<Array>();
+    }
+    open_[depth_++] = &value;
+  }
+  void close(char) { --depth_; }
+  void comma() {}
+  std::size_t written() const noexcept { return 0; }
+
+  Value take() { return std::move(root_); }
+
+ private:
+  // The null that the value which comes next replaces.
+  Value& next() {
+    if (depth_ == 0) return root_;
+    auto& container = open_[depth_ - 1]->is;
+    if (auto* const items = std::get_if<Array>(&container)) return items->emplace_back();
+    return std::get<Object>(container).back().value;
+  }
+
+  Value root_;
+  std::array<Value*, limits::json_depth_max> open_{};
+  std::size_t depth_ = 0;
+};
+
+}  // namespace
+
+std::expected<Value, ParseError> parse(std::string_view text) {
+  return parse(text, limits::json_depth_max);
+}
+
+std::expected<Value, ParseError> parse(std::string_view text, std::size_t depth_max) {
+  JsonScanner scanner(text, ValueBuilder(), depth_max);
+  if (const auto accepted = scanner.run(); !accepted) {
+    return std::unexpected(ParseError{accepted.error().offset, accepted.error().what});
+  }
+  return scanner.sink().take();
 }
 
 }  // namespace idem::json

@@ -13,20 +13,16 @@ namespace {
 
 using Kind = CopyError::Kind;
 
-std::unexpected<CopyError> failed(const char* which, const StoreError& error) {
-  return std::unexpected(copy_error(which, error));
-}
-
 /// The number of the last line of each journal.
-using Journals = std::map<std::string, std::uint64_t>;
+using JournalLengths = std::map<std::string, std::uint64_t>;
 
-std::expected<Journals, CopyError> journals_of(Store& store, const char* which) {
-  Journals all;
+std::expected<JournalLengths, CopyError> journals_of(Store& store, const char* which) {
+  JournalLengths all;
   std::string after;
   for (;;) {
     const auto page =
         ask_and_wait(store, ListJournals{.after = after, .limit = limits::journal_read_lines_max});
-    if (!page) return failed(which, page.error());
+    if (!page) return copy_failed(which, page.error());
     for (const JournalSummary& one : *page) all[one.name] = one.last;
     if (page->size() < limits::journal_read_lines_max) return all;
     after = page->back().name;
@@ -39,7 +35,7 @@ std::expected<std::vector<JournalLine>, CopyError> lines_of(Store& store, const 
   auto read = ask_and_wait(
       store,
       ReadLines{.journal = journal, .after = after, .limit = limits::journal_read_lines_max});
-  if (!read) return failed(which, read.error());
+  if (!read) return copy_failed(which, read.error());
   return std::move(read->lines);
 }
 
@@ -55,7 +51,7 @@ std::expected<void, CopyError> drop(Store& to, const std::string& journal, std::
   }
   if (auto may = may_write(); !may) return may;
   const auto dropped = ask_and_wait(to, DropJournal{journal, last});
-  if (!dropped) return failed("TO", dropped.error());
+  if (!dropped) return copy_failed("TO", dropped.error());
   return {};
 }
 
@@ -114,7 +110,7 @@ class JournalCopy {
     const auto appended = ask_and_wait(
         to_,
         AppendLine{.journal = journal_, .behind = line.seq - 1, .line = line.bytes, .at = line.at});
-    if (!appended) return failed("TO", appended.error());
+    if (!appended) return copy_failed("TO", appended.error());
     if (!appended->appended) {
       return std::unexpected(CopyError{Kind::refused, "TO: another process writes to it"});
     }

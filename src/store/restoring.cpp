@@ -17,7 +17,7 @@
 namespace idem {
 namespace {
 
-using Kind = StoreFileError::Kind;
+using ErrorKind = StoreFileError::Kind;
 
 bool exists(const std::string& path) {
   struct stat found{};
@@ -54,20 +54,21 @@ std::optional<StoreFileError> why_not_restored(const RestoreOrder& order,
                                                const StoreFileReport& backup) {
   if (backup.found == 0 || order.accept_damage) return std::nullopt;
   return StoreFileError{
-      Kind::refused, order.from + ": is damaged: " + backup.findings.front().where + ": " +
-                         backup.findings.front().what + ". idem store check lists all " +
-                         std::to_string(backup.found) +
-                         " findings; take another backup, or give --accept-damage: damaged records "
-                         "then stay refused"};
+      ErrorKind::refused,
+      order.from + ": is damaged: " + backup.findings.front().where + ": " +
+          backup.findings.front().what + ". idem store check lists all " +
+          std::to_string(backup.found) +
+          " findings; take another backup, or give --accept-damage: damaged records "
+          "then stay refused"};
 }
 
 StoreFileError store_is_there(const std::string& path) {
-  return {Kind::refused,
+  return {ErrorKind::refused,
           path + ": there is a store already; --replace moves it to another name, which it prints"};
 }
 
 StoreFileError store_is_open(const std::string& path) {
-  return {Kind::refused,
+  return {ErrorKind::refused,
           path + ": a process has this store open: stop the gateway, worker or service first"};
 }
 
@@ -76,7 +77,7 @@ std::expected<void, StoreFileError> give_to_owner(const std::string& made,
   if (::geteuid() != 0) return {};
   const auto failure = [](const std::string& at, const char* doing) {
     return std::unexpected(
-        StoreFileError{Kind::failed, at + ": " + doing + ": " + std::strerror(errno)});
+        StoreFileError{ErrorKind::failed, at + ": " + doing + ": " + std::strerror(errno)});
   };
   struct stat owner{};
   const std::string folder = std::filesystem::path(path).parent_path().string();

@@ -29,10 +29,6 @@ constexpr std::size_t listed_at_once = 1'000;
 /// A clock is read before what it is compared with.
 constexpr Millis clock_slack{1'000};
 
-std::unexpected<CopyError> failed(const char* which, const StoreError& error) {
-  return std::unexpected(copy_error(which, error));
-}
-
 /// Calls that were made at once; their replies have the order of the verbs.
 template <class Verb>
 class Asked {
@@ -111,8 +107,8 @@ class Reading {
     auto evidence = evidence_.wait();
     std::vector<Held> all(count_);
     for (std::size_t i = 0; i < count_; ++i) {
-      if (!records[i]) return failed(which_, records[i].error());
-      if (!evidence[i]) return failed(which_, evidence[i].error());
+      if (!records[i]) return copy_failed(which_, records[i].error());
+      if (!evidence[i]) return copy_failed(which_, evidence[i].error());
       all[i] = {std::move(*records[i]), std::move(*evidence[i])};
       if (!all[i].record) continue;
       even_out(*all[i].record);
@@ -156,7 +152,7 @@ class Ids {
     if (at_ == page_.size() && !is_last_) {
       auto page =
           ask_and_wait(store_, List{.after = after_, .limit = listed_at_once, .damaged = true});
-      if (!page) return failed(which_, page.error());
+      if (!page) return copy_failed(which_, page.error());
       page_.clear();
       for (const Record& record : *page) page_.push_back(record.id);
       at_ = 0;
@@ -184,9 +180,9 @@ class Copy {
 
   std::expected<CopyPass, CopyError> run() {
     const auto theirs = ask_and_wait(from_, Count{});
-    if (!theirs) return failed("FROM", theirs.error());
+    if (!theirs) return copy_failed("FROM", theirs.error());
     const auto ours = ask_and_wait(to_, Count{});
-    if (!ours) return failed("TO", ours.error());
+    if (!ours) return copy_failed("TO", ours.error());
     began_ = MonotonicClock::now();
     now_ = theirs->now;
     later_now_ = std::max(theirs->now, ours->now);
@@ -214,7 +210,7 @@ class Copy {
     const auto floor = ask_and_wait(
         to_,
         PutRecord{.id = {}, .fence_floor = fence_floor_, .generation = to_.identity().generation});
-    if (!floor) return failed("TO", floor.error());
+    if (!floor) return copy_failed("TO", floor.error());
     return {};
   }
 
@@ -330,7 +326,7 @@ class Copy {
                       .ends = record->attempt->token};
       ended.record->attempt->token = Token{};
       const auto put = ask_and_wait(from_, ended);
-      if (!put && put.error().is_final()) return failed("FROM", put.error());
+      if (!put && put.error().is_final()) return copy_failed("FROM", put.error());
       if (!put || !put->put) continue;
       record->attempt->token = Token{};
       theirs[i].digest = digest_of(theirs[i]);
@@ -390,7 +386,7 @@ class Copy {
     const auto replies = Asked<PutRecord>(to_, std::move(puts)).wait();
     std::vector<std::size_t> left;
     for (std::size_t n = 0; n < replies.size(); ++n) {
-      if (!replies[n]) return failed("TO", replies[n].error());
+      if (!replies[n]) return copy_failed("TO", replies[n].error());
       const std::size_t i = places[n];
       if (!replies[n]->put) {
         left.push_back(i);
@@ -479,16 +475,16 @@ CopyError copy_error(const char* which, const StoreError& error) {
 std::expected<void, CopyError> end_overdue(Store& from) {
   for (;;) {
     const auto swept = ask_and_wait(from, Sweep{limits::sweep_batch});
-    if (!swept) return failed("FROM", swept.error());
+    if (!swept) return copy_failed("FROM", swept.error());
     if (swept->empty()) return {};
   }
 }
 
 std::expected<Millis, CopyError> clock_difference(Store& from, Store& to) {
   const auto theirs = ask_and_wait(from, Count{});
-  if (!theirs) return failed("FROM", theirs.error());
+  if (!theirs) return copy_failed("FROM", theirs.error());
   const auto ours = ask_and_wait(to, Count{});
-  if (!ours) return failed("TO", ours.error());
+  if (!ours) return copy_failed("TO", ours.error());
   return ours->now - theirs->now;
 }
 

@@ -51,6 +51,9 @@ struct CopyError {
 
 /// Of a call to FROM or TO.
 CopyError copy_error(const char* which, const StoreError& error);
+inline std::unexpected<CopyError> copy_failed(const char* which, const StoreError& error) {
+  return std::unexpected(copy_error(which, error));
+}
 
 /// Makes `to` hold what `from` holds: all live records with their answers, stored requests and
 /// evidence, and all journals. Reads everything of both and writes what differs, so that a pass

@@ -1,5 +1,7 @@
 #include "webhook/fetch.hpp"
 
+#include "core/bytes/ascii.hpp"
+
 #include <idem/worker_limits.hpp>
 
 #include <curl/curl.h>
@@ -24,14 +26,6 @@ struct FreeUrl {
 using Easy = std::unique_ptr<CURL, FreeEasy>;
 using Url = std::unique_ptr<CURLU, FreeUrl>;
 
-char lower(char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c | 0x20) : c; }
-
-std::string in_lower_case(std::string_view text) {
-  std::string out(text);
-  std::ranges::transform(out, out.begin(), lower);
-  return out;
-}
-
 std::string part_of(CURLU* url, CURLUPart part, unsigned flags = 0) {
   char* text = nullptr;
   if (curl_url_get(url, part, &text, flags) != CURLUE_OK) return {};
@@ -55,7 +49,7 @@ std::expected<Url, std::string> parse_url(const std::string& text) {
 }
 
 std::string host_of(CURLU* url) {
-  const std::string host = in_lower_case(part_of(url, CURLUPART_HOST));
+  const std::string host = lower_case(part_of(url, CURLUPART_HOST));
   return host + ":" + part_of(url, CURLUPART_PORT, CURLU_DEFAULT_PORT);
 }
 
@@ -63,15 +57,16 @@ bool is_allowed(CURLU* url, const std::vector<std::string>& hosts) {
   const std::string host = host_of(url);
   const std::string own_port = part_of(url, CURLUPART_SCHEME) == "https" ? ":443" : ":80";
   return std::ranges::any_of(hosts, [&](const std::string& one) {
-    const std::string named = in_lower_case(one);
+    const std::string named = lower_case(one);
     return named == host || named + own_port == host;
   });
 }
 
 bool is_token(std::string_view text) {
   return !text.empty() && std::ranges::all_of(text, [](char c) {
-    const bool is_common =
-        (c >= '0' && c <= '9') || (lower(c) >= 'a' && lower(c) <= 'z') || c == '-' || c == '_';
+    const bool is_common = (c >= '0' && c <= '9') ||
+                           (lower_letter(c) >= 'a' && lower_letter(c) <= 'z') || c == '-' ||
+                           c == '_';
     return is_common || std::string_view("!#$%&'*+.^`|~").contains(c);
   });
 }
@@ -179,7 +174,7 @@ std::expected<Fields, FetchError> fields_of(const FetchRequest& request) {
   bool good = fields.append("Expect:");  // Without this libcurl sends its own.
   for (const auto& [name, value] : request.headers) {
     if (!is_token(name) || !is_value(value)) return refused("a header is not valid HTTP");
-    has_type |= in_lower_case(name) == "content-type";
+    has_type |= lower_case(name) == "content-type";
     good &= fields.append(name + (value.empty() ? ";" : ": " + value));
   }
   if (!has_type) good &= fields.append("Content-Type:");
@@ -299,7 +294,7 @@ std::expected<std::string, std::string> fetch_host_of(const std::string& url) {
 
 std::string_view FetchAnswer::header(std::string_view name) const noexcept {
   const auto same = [&](const Field& field) {
-    return std::ranges::equal(field.name, name, {}, lower, lower);
+    return std::ranges::equal(field.name, name, {}, lower_letter, lower_letter);
   };
   const auto found = std::ranges::find_if(headers, same);
   return found != headers.end() ? std::string_view(found->value) : std::string_view();

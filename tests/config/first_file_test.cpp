@@ -27,11 +27,10 @@ class FirstFile : public testing::Test {
   void SetUp() override { fs::current_path(dir_.path()); }
   void TearDown() override { fs::current_path(started_in_); }
 
-  cli::GatewayFlags given(Words words) const {
-    CLI::App app;
-    const cli::SettingsSource source(app, &cli::is_of_first_file);
-    std::reverse(words.begin(), words.end());
-    app.parse(words);
+  cli::GatewayFlags given(const Words& words) const {
+    cli::CommandLine line;
+    const cli::SettingsSource source(line, &cli::is_of_first_file);
+    EXPECT_TRUE(line.parse(words));
     config::Complaints complaints;
     auto flags = source.gather_as_given(complaints);
     EXPECT_TRUE(complaints.empty()) << joined(complaints.lines());

@@ -25,11 +25,9 @@ class ConfigPaths : public testing::Test {
     return in_etc("idem.yaml");
   }
   cli::GatewayFlags gathered(const std::vector<std::string>& arguments) const {
-    CLI::App app;
-    const cli::SettingsSource source(app);
-    auto reversed = arguments;
-    std::reverse(reversed.begin(), reversed.end());
-    app.parse(reversed);
+    cli::CommandLine line;
+    const cli::SettingsSource source(line);
+    EXPECT_TRUE(line.parse(arguments));
     config::Complaints complaints;
     auto flags = source.gather(complaints);
     EXPECT_TRUE(complaints.empty()) << joined(complaints.lines());

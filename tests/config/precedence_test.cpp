@@ -152,10 +152,9 @@ std::string variable_of(std::string_view flag) {
 }
 
 std::string printed(std::vector<std::string> arguments) {
-  CLI::App app;
-  const cli::SettingsSource source(app);
-  std::reverse(arguments.begin(), arguments.end());
-  app.parse(arguments);
+  cli::CommandLine line;
+  const cli::SettingsSource source(line);
+  EXPECT_TRUE(line.parse(std::move(arguments)));
   config::Complaints complaints;
   return cli::print_settings(source.gather(complaints).value());
 }

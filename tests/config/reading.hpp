@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "cli/command_line/command.hpp"
 #include "cli/commands/config_command.hpp"
 #include "support/external_data.hpp"
 #include "support/temp_dir.hpp"
@@ -33,13 +34,10 @@ inline void write_text(const std::filesystem::path& path, std::string_view text)
 /// The options that `idem gateway ARGUMENTS...` would run with.
 inline std::expected<cli::ReadSettings, std::vector<std::string>> read_settings(
     std::vector<std::string> arguments) {
-  CLI::App app;
-  const cli::SettingsSource source(app);
-  std::reverse(arguments.begin(), arguments.end());
-  try {
-    app.parse(arguments);
-  } catch (const CLI::ParseError& error) {
-    return std::unexpected(std::vector<std::string>{std::string("usage: ") + error.what()});
+  cli::CommandLine line;
+  const cli::SettingsSource source(line);
+  if (const auto asked = line.parse(std::move(arguments)); !asked) {
+    return std::unexpected(std::vector<std::string>{"usage: " + asked.error()});
   }
   return source.read();
 }

@@ -46,13 +46,13 @@ class SettingsChanges : public testing::Test {
     std::ofstream(path_) << text;
     if (has_parsed_) return;
     has_parsed_ = true;
-    app_.parse("--config " + path_.string());
+    EXPECT_TRUE(line_.parse({"--config", path_.string()}));
   }
 
   test::TempDir dir_;
   std::filesystem::path path_ = dir_.path() / "idem.yaml";
-  CLI::App app_;
-  SettingsSource source_{app_};
+  CommandLine line_;
+  SettingsSource source_{line_};
   bool has_parsed_ = false;
 };
 

@@ -22,7 +22,7 @@ import unittest
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 DEPLOY = ROOT / "deploy"
-BIN = pathlib.Path(os.environ.get("IDEM_BIN_DIR", ROOT / "build/dev/bin"))
+BIN = pathlib.Path(os.environ.get("IDEM_BIN_DIR", ROOT / "build/release/bin"))
 PATIENCE = 60  # Seconds; long, because the machine may be busy, and no test waits for them to pass.
 
 

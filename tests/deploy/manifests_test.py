@@ -129,7 +129,7 @@ class Manifests(Rules, unittest.TestCase):
 class Chart(Rules, Lab):
     @classmethod
     def setUpClass(cls):
-        build = pathlib.Path(os.environ.get("IDEM_BUILD_DIR", ROOT / "build/dev"))
+        build = pathlib.Path(os.environ.get("IDEM_BUILD_DIR", ROOT / "build/release"))
         cls.renderer = build / "render-chart"
         subprocess.run([need("go"), "build", "-o", cls.renderer, ROOT / "tests/deploy/render.go"], check=True,
                        env={**os.environ, "GO111MODULE": "off", "GOFLAGS": "", "GOPATH": "/usr/share/gocode",

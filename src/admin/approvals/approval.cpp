@@ -17,14 +17,14 @@ constexpr std::array kinds{ApprovalKind::resolve, ApprovalKind::release, Approva
                            ApprovalKind::discard};
 constexpr std::array ends{ApprovalEnd::decided, ApprovalEnd::refused, ApprovalEnd::rejected};
 
-Writer line_of(std::string_view kind) {
+Writer approval_line(std::string_view kind) {
   Writer out;
   out.begin_object();
   out.member("line", kind);
   return out;
 }
 
-std::string end_of(Writer& out) {
+std::string approval_line_end(Writer& out) {
   out.end_object();
   return out.take();
 }
@@ -102,7 +102,7 @@ std::string_view name_of(ApprovalEnd end) noexcept {
 }
 
 std::string write_request(const ApprovalRequest& request) {
-  Writer out = line_of("ask");
+  Writer out = approval_line("ask");
   out.member("id", request.id);
   out.member("kind", name_of(request.kind));
   out.member("needs", request.needs);
@@ -112,29 +112,29 @@ std::string write_request(const ApprovalRequest& request) {
   out.member("order", request.order);
   out.member("reason", request.reason);
   out.member("given_at_ms", request.given_at.time_since_epoch().count());
-  return end_of(out);
+  return approval_line_end(out);
 }
 
 std::string write_approve(const Approver& by, std::string_view reason) {
-  Writer out = line_of("approve");
+  Writer out = approval_line("approve");
   write_approver(out, by);
   out.member("reason", reason);
-  return end_of(out);
+  return approval_line_end(out);
 }
 
 std::string write_deciding(std::string_view who) {
-  Writer out = line_of("deciding");
+  Writer out = approval_line("deciding");
   out.member("who", who);
-  return end_of(out);
+  return approval_line_end(out);
 }
 
 std::string write_end(ApprovalEnd end, std::string_view who, int status, std::string_view text) {
-  Writer out = line_of("end");
+  Writer out = approval_line("end");
   out.member("how", name_of(end));
   out.member("who", who);
   out.member("status", status);
   out.member("text", text);
-  return end_of(out);
+  return approval_line_end(out);
 }
 
 void ApprovalFold::see(const JournalLine& line) {

@@ -82,7 +82,7 @@ const json::Array* items(const Value& object, std::string_view name) {
   return member == nullptr ? nullptr : std::get_if<json::Array>(&member->is);
 }
 
-std::optional<StoredResponse> read_response(const Value& value) {
+std::optional<StoredResponse> read_line_response(const Value& value) {
   const auto status = whole(value.find("status"));
   const auto* const headers = items(value, "headers");
   const auto* const body = text(value, "body_b64");
@@ -128,7 +128,7 @@ std::optional<JobOrder> read_order(const Value& line) {
   order.reason = *reason;
   order.rate = static_cast<unsigned>(*rate);
   if (const Value* const response = line.find("response")) {
-    order.response = read_response(*response);
+    order.response = read_line_response(*response);
     if (!order.response) return std::nullopt;
   }
   return order;

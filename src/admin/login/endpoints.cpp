@@ -77,11 +77,11 @@ bool matches(std::string_view pattern, std::string_view path) {
 
 std::span<const Endpoint> endpoints() noexcept { return all; }
 
-std::optional<Found> find_endpoint(std::string_view method, std::string_view path) {
+std::optional<FoundEndpoint> find_endpoint(std::string_view method, std::string_view path) {
   const auto* const first =
       std::ranges::find_if(all, [&](const Endpoint& one) { return matches(one.path, path); });
   if (first == all.end()) return std::nullopt;
-  Found found;
+  FoundEndpoint found;
   for (const auto* one = first; one != all.end() && one->path == first->path; ++one) {
     if (one->method == method) found.endpoint = one;
     found.methods += (found.methods.empty() ? "" : ", ") + std::string(one->method);

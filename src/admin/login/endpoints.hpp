@@ -23,11 +23,11 @@ struct Endpoint {
 /// All of them. Rows of one path are neighbours, and a literal segment comes before a braced one.
 std::span<const Endpoint> endpoints() noexcept;
 
-struct Found {
+struct FoundEndpoint {
   const Endpoint* endpoint = nullptr;  ///< Null: the path is served, with other methods.
   std::string methods{};               ///< The path's, for Allow.
 };
 /// None: there is no such path.
-std::optional<Found> find_endpoint(std::string_view method, std::string_view path);
+std::optional<FoundEndpoint> find_endpoint(std::string_view method, std::string_view path);
 
 }  // namespace idem::admin

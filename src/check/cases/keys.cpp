@@ -206,7 +206,7 @@ CaseEnd letter_case(CaseRun& run) {
 constexpr std::string_view money_of_one_key =
     "Two payments become one: the second client receives the receipt of the first.";
 
-constexpr std::array cases{
+constexpr std::array cases_of_keys{
     Case{{.id = "key.missing",
           .severity = money,
           .title = "The API does not execute a request without a key",
@@ -283,6 +283,6 @@ constexpr std::array cases{
 
 }  // namespace
 
-std::span<const Case> key_cases() { return cases; }
+std::span<const Case> key_cases() { return cases_of_keys; }
 
 }  // namespace idem::check

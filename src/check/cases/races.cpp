@@ -208,7 +208,7 @@ CaseEnd advice(CaseRun& run) {
                        " without `Retry-After` while the first request ran.");
 }
 
-constexpr std::array cases{
+constexpr std::array cases_of_races{
     Case{{.id = "race.two",
           .severity = money,
           .title = "2 concurrent requests with one key execute once",
@@ -280,6 +280,6 @@ constexpr std::array cases{
 
 }  // namespace
 
-std::span<const Case> race_cases() { return cases; }
+std::span<const Case> race_cases() { return cases_of_races; }
 
 }  // namespace idem::check

@@ -1,6 +1,7 @@
 #include "check/report/call_lines.hpp"
 
 #include "check/report/escape.hpp"
+#include "core/bytes/ascii.hpp"
 
 #include <algorithm>
 #include <array>
@@ -16,10 +17,8 @@ constexpr std::size_t fields_max = 8;
 // Names such as "TE" are parts of words of the detail.
 constexpr std::size_t named_field_bytes_min = 4;
 
-char lower(char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; }
-
 bool contains(std::string_view text, std::string_view part) {
-  return !std::ranges::search(text, part, {}, lower, lower).empty();
+  return !std::ranges::search(text, part, {}, lower_letter, lower_letter).empty();
 }
 
 /// Takes the first line off, with its CR LF or LF.
@@ -36,8 +35,8 @@ bool matters(std::string_view field, const Report& report, const CaseResult& fin
   const std::string_view name = field.substr(0, field.find(':'));
   if (contains(name, "idempoten")) return true;
   if (!report.key_mark.empty() && field.contains(report.key_mark)) return true;
-  if (std::ranges::any_of(always,
-                          [&](auto one) { return std::ranges::equal(one, name, {}, {}, lower); }))
+  if (std::ranges::any_of(
+          always, [&](auto one) { return std::ranges::equal(one, name, {}, {}, lower_letter); }))
     return true;
   return name.size() >= named_field_bytes_min && contains(finding.detail, name);
 }

@@ -93,7 +93,7 @@ std::string verdict(const Report& report) {
   return out + "</ul>\n</header>\n";
 }
 
-std::string message(std::string_view title, std::string_view bytes) {
+std::string message_markup(std::string_view title, std::string_view bytes) {
   return fmt::format("<h4>{}</h4>\n<pre>{}</pre>\n", title,
                      marked_markup(excerpt_of(bytes, page_message_bytes_max)));
 }
@@ -114,8 +114,8 @@ std::string call(const Call& call) {
       "<p class=\"soft\">Sent {} after the start of the case; took {}.</p>\n",
       markup(call.what), markup(call_in_short(call)), duration_text(call.began),
       duration_text(call.took));
-  out += message("Request", call.request);
-  if (!call.answer.empty()) out += message("Answer", call.answer);
+  out += message_markup("Request", call.request);
+  if (!call.answer.empty()) out += message_markup("Answer", call.answer);
   if (!call.failure.empty()) {
     out += fmt::format("<p>{}: {}</p>\n", call.answer.empty() ? "No answer" : "Incomplete answer",
                        markup(call.failure));

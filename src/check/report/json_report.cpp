@@ -6,15 +6,15 @@
 namespace idem::check {
 namespace {
 
-std::string message_text(std::string_view bytes) {
+std::string json_message(std::string_view bytes) {
   return printable(excerpt_of(bytes, json_message_bytes_max), LineEnds::kept);
 }
 
 void write_call(json::Writer& json, const Call& call) {
   json.begin_object();
   json.member("what", printable(call.what));
-  json.member("request", message_text(call.request));
-  json.member("answer", message_text(call.answer));
+  json.member("request", json_message(call.request));
+  json.member("answer", json_message(call.answer));
   json.member("failure", printable(call.failure));
   json.member("began_ms", call.began.count());
   json.member("took_ms", call.took.count());

@@ -25,7 +25,7 @@ std::chrono::milliseconds time_of(const CaseResult& result) {
   return end;
 }
 
-std::string message(std::string_view title, std::string_view bytes) {
+std::string message_lines(std::string_view title, std::string_view bytes) {
   return fmt::format("\n{}:\n{}\n", title,
                      markup(excerpt_of(bytes, message_bytes_max), LineEnds::plain));
 }
@@ -40,8 +40,8 @@ std::string failure_text(const CaseResult& result) {
   const std::size_t shown = std::min(result.calls.size(), calls_max);
   for (std::size_t i = 0; i < shown; ++i) {
     const Call& call = result.calls[i];
-    out += message(markup(call.what) + ", request", call.request);
-    if (!call.answer.empty()) out += message("Answer", call.answer);
+    out += message_lines(markup(call.what) + ", request", call.request);
+    if (!call.answer.empty()) out += message_lines("Answer", call.answer);
     if (!call.failure.empty()) out += "No complete answer: " + markup(call.failure) + "\n";
   }
   if (shown < result.calls.size()) {

@@ -23,7 +23,7 @@ std::string_view level_of(Severity severity) {
 
 /// A message string: braces are doubled (SARIF 2.1.0, 3.11.5), and "[text](URI)" is no link
 /// (3.11.6). Never empty (3.11.8).
-std::string message_text(std::string_view text) {
+std::string sarif_message(std::string_view text) {
   std::string out;
   for (const char c : printable(text)) {
     if (c == '(' && out.ends_with(']')) out += ' ';
@@ -36,7 +36,7 @@ std::string message_text(std::string_view text) {
 void write_text(json::Writer& json, std::string_view name, std::string_view text) {
   json.name(name);
   json.begin_object();
-  json.member("text", message_text(text));
+  json.member("text", sarif_message(text));
   json.end_object();
 }
 

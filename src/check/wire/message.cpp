@@ -16,7 +16,7 @@ bool is_same(std::string_view a, std::string_view b) {
       a, b, [](unsigned char x, unsigned char y) { return std::tolower(x) == std::tolower(y); });
 }
 
-std::string_view trimmed(std::string_view text) {
+std::string_view trimmed_field(std::string_view text) {
   const auto from = text.find_first_not_of(" \t\r");
   if (from == text.npos) return {};
   return text.substr(from, text.find_last_not_of(" \t\r") - from + 1);
@@ -121,7 +121,7 @@ bool AnswerReader::read_head() {
       const auto line = head.substr(at, head.find(line_end, at) - at);
       const auto colon = line.find(':');
       if (colon != line.npos) {
-        answer_.fields.emplace_back(line.substr(0, colon), trimmed(line.substr(colon + 1)));
+        answer_.fields.emplace_back(line.substr(0, colon), trimmed_field(line.substr(colon + 1)));
       }
       at += line.size();
     }
@@ -129,7 +129,7 @@ bool AnswerReader::read_head() {
     const auto* const length = answer_.find("Content-Length");
     if (length != nullptr) answer_.length = number_of(*length);
     const auto* const coding = answer_.find("Transfer-Encoding");
-    is_chunked_ = coding != nullptr && is_same(trimmed(*coding), "chunked");
+    is_chunked_ = coding != nullptr && is_same(trimmed_field(*coding), "chunked");
     has_no_body_ = has_no_body_ || *status == 204 || *status == 304;
     return true;
   }
@@ -152,7 +152,7 @@ bool AnswerReader::read_chunks() {
     if (end == std::string::npos) return false;
     std::string_view line(answer_.bytes);
     line = line.substr(at, end - at);
-    const auto size = number_of(trimmed(line.substr(0, line.find(';'))), 16);
+    const auto size = number_of(trimmed_field(line.substr(0, line.find(';'))), 16);
     if (!size) return fail("a chunk of the answer has no size");
     if (*size > answer_bytes_max) return fail("a chunk of the answer has no end");
     at = end + line_end.size();

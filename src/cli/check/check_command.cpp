@@ -103,41 +103,44 @@ class DryRun {
 
 }  // namespace
 
-CheckCommand::CheckCommand(CLI::App& app, std::string program)
-    : command_(app), program_(std::move(program)) {
-  app.add_option("url", url_, "base URL of the API, such as http://127.0.0.1:8080");
-  app.add_option("--config", config_, "file with the request, and what is known of the API")
-      ->capture_default_str();
-  app.add_option("--profile", profile_,
-                 "ietf, stripe, acp, ucp or custom; default: the file's, or ietf");
-  app.add_option("--json", json_, "write the report as JSON to this file; -: to stdout");
-  app.add_option("--junit", junit_, "write the report as JUnit XML to this file");
-  app.add_option("--sarif", sarif_, "write the report as SARIF 2.1.0 to this file");
-  app.add_option("--html", html_, "write the report as an HTML page to this file");
-  app.add_option("--badge", badge_, "write a badge as SVG to this file");
-  app.add_option("--seed", seed_, "seed of the order of the cases; default: random");
-  app.add_option("--only", only_, "run only these cases or groups: race,key.case")->delimiter(',');
-  app.add_option("--wait", wait_, "maximum time to wait until the API answers: 60s");
-  app.add_option("--rate", rate_, "maximum requests per second, 0: no limit; races exceed it")
-      ->capture_default_str();
-  app.add_option("--max-requests", requests_max_, "maximum requests of the run")
-      ->capture_default_str();
-  app.add_flag("--dry-run", dry_run_, "print the requests without sending them");
-  app.add_flag("--i-own-this", owns_it_, "allow an API that is not on this machine");
-  app.add_flag("--insecure", insecure_, "accept any TLS certificate");
-  app.add_flag("--list", list_, "list the cases, without a run");
-  init_ = app.add_subcommand("init", "Write the file of --config from answers, or from OpenAPI");
-  init_->add_option("url", url_, "base URL of the API");
-  init_->add_option("--config", config_, "the file to write")->capture_default_str();
-  init_->add_option("--profile", profile_, "ietf, stripe, acp, ucp or custom");
-  init_->add_option("--openapi", openapi_, "an OpenAPI 3 document to take the answers from");
-  init_->add_option("--path", path_,
-                    "the path in the document; default: the first with a key header field");
-  init_->add_flag("--force", force_, "replace an existing file");
+CheckCommand::CheckCommand(const Command& command, std::string program)
+    : command_(command),
+      program_(std::move(program)),
+      init_(
+          command.add_command("init", "Write the file of --config from answers, or from OpenAPI")) {
+  command_.add_option("url", url_, "base URL of the API, such as http://127.0.0.1:8080");
+  command_.add_option("--config", config_, "file with the request, and what is known of the API")
+      .show_default();
+  command_.add_option("--profile", profile_,
+                      "ietf, stripe, acp, ucp or custom; default: the file's, or ietf");
+  command_.add_option("--json", json_, "write the report as JSON to this file; -: to stdout");
+  command_.add_option("--junit", junit_, "write the report as JUnit XML to this file");
+  command_.add_option("--sarif", sarif_, "write the report as SARIF 2.1.0 to this file");
+  command_.add_option("--html", html_, "write the report as an HTML page to this file");
+  command_.add_option("--badge", badge_, "write a badge as SVG to this file");
+  command_.add_option("--seed", seed_, "seed of the order of the cases; default: random");
+  command_.add_option("--only", only_, "run only these cases or groups: race,key.case")
+      .separated_by(',');
+  command_.add_option("--wait", wait_, "maximum time to wait until the API answers: 60s");
+  command_.add_option("--rate", rate_, "maximum requests per second, 0: no limit; races exceed it")
+      .show_default();
+  command_.add_option("--max-requests", requests_max_, "maximum requests of the run")
+      .show_default();
+  command_.add_flag("--dry-run", dry_run_, "print the requests without sending them");
+  command_.add_flag("--i-own-this", owns_it_, "allow an API that is not on this machine");
+  command_.add_flag("--insecure", insecure_, "accept any TLS certificate");
+  command_.add_flag("--list", list_, "list the cases, without a run");
+  init_.add_option("url", url_, "base URL of the API");
+  init_.add_option("--config", config_, "the file to write").show_default();
+  init_.add_option("--profile", profile_, "ietf, stripe, acp, ucp or custom");
+  init_.add_option("--openapi", openapi_, "an OpenAPI 3 document to take the answers from");
+  init_.add_option("--path", path_,
+                   "the path in the document; default: the first with a key header field");
+  init_.add_flag("--force", force_, "replace an existing file");
 }
 
 int CheckCommand::complain(const std::string& sentence, int code) const {
-  return say_error_of(program_ + (init_->parsed() ? " init" : ""), sentence, code);
+  return say_error_of(program_ + (init_.parsed() ? " init" : ""), sentence, code);
 }
 
 int CheckCommand::list() const {
@@ -184,7 +187,7 @@ bool CheckCommand::may_send(const check::Origin& origin, const std::string& host
 int CheckCommand::run() {
   // A reader that left, and an API that closes, are errors of a write.
   std::signal(SIGPIPE, SIG_IGN);
-  const int code = init_->parsed() ? init() : list_ ? list() : check();
+  const int code = init_.parsed() ? init() : list_ ? list() : check();
   if (std::fflush(stdout) == 0 && std::ferror(stdout) == 0) return code;
   return complain("the standard output cannot be written", failed);
 }

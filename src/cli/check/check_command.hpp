@@ -3,8 +3,7 @@
 #include "check/spec.hpp"
 #include "check/verdict.hpp"
 #include "check/wire/connection.hpp"
-
-#include <CLI/CLI.hpp>
+#include "cli/command_line/command.hpp"
 
 #include <cstdint>
 #include <expected>
@@ -17,8 +16,8 @@ namespace idem::cli {
 /// `idem check URL`: tests any API from outside (docs/check.md). Needs no server of Idem.
 class CheckCommand {
  public:
-  /// `app` outlives this. `program`: how it was called, "idem check" or "idem-check".
-  explicit CheckCommand(CLI::App& app, std::string program = "idem check");
+  /// `command` outlives this. `program`: how it was called, "idem check" or "idem-check".
+  explicit CheckCommand(const Command& command, std::string program = "idem check");
 
   bool parsed() const { return command_.parsed(); }
   int run();
@@ -41,9 +40,9 @@ class CheckCommand {
   /// --config, relative to the working directory if it lies below.
   std::string config_path() const;
 
-  CLI::App& command_;
+  Command command_;
   std::string program_;
-  CLI::App* init_;
+  Command init_;
   std::string openapi_, path_;
   bool force_ = false;
   std::string url_;

@@ -20,7 +20,7 @@ namespace idem::cli {
 namespace {
 
 using Failed = std::unexpected<AdminFailure>;
-using Kind = AdminFailure::Kind;
+using FailureKind = AdminFailure::Kind;
 
 // A listing of a large store, each of whose bodies is read on its own.
 constexpr Millis time_max = std::chrono::minutes(2);
@@ -28,7 +28,7 @@ constexpr Millis time_max = std::chrono::minutes(2);
 constexpr std::size_t answer_bytes_max = limits::request_body_bytes_cap * 2;
 
 Failed wrong_token(std::string why) {
-  return Failed(AdminFailure{Kind::wrong_token, std::move(why)});
+  return Failed(AdminFailure{FailureKind::wrong_token, std::move(why)});
 }
 
 struct Token {
@@ -111,10 +111,10 @@ std::expected<AdminAnswer, AdminFailure> send(const AdminAccess& access, const s
   if (answer) return AdminAnswer{answer->status, std::move(answer->body)};
   const FetchError& error = answer.error();
   if (error.kind != FetchError::Kind::refused_by_rule) {
-    return Failed(AdminFailure{Kind::no_answer, error.why});
+    return Failed(AdminFailure{FailureKind::no_answer, error.why});
   }
-  if (!error.sent) return Failed(AdminFailure{Kind::wrong_url, error.why});
-  return Failed(AdminFailure{Kind::no_answer, "the server there does not answer in HTTP"});
+  if (!error.sent) return Failed(AdminFailure{FailureKind::wrong_url, error.why});
+  return Failed(AdminFailure{FailureKind::no_answer, "the server there does not answer in HTTP"});
 }
 
 }  // namespace
@@ -124,10 +124,10 @@ std::expected<AdminAnswer, AdminFailure> ask_admin(const AdminAccess& access,
                                                    const std::string* body) {
   const auto address = http::parse_upstream_url(access.url);
   if (!address) {
-    return Failed(
-        AdminFailure{Kind::wrong_url, "\"" + printable(access.url) +
-                                          "\" is no URL of an admin listener; write one such as "
-                                          "http://127.0.0.1:9901"});
+    return Failed(AdminFailure{FailureKind::wrong_url,
+                               "\"" + printable(access.url) +
+                                   "\" is no URL of an admin listener; write one such as "
+                                   "http://127.0.0.1:9901"});
   }
   if (!access.token.empty()) {
     if (access.token.find_first_of(" \t\r\n") != std::string::npos) {

@@ -2,8 +2,8 @@
 
 #include "admin/login/tokens.hpp"
 #include "admin/tokens_json.hpp"
-#include "cli/commands.hpp"
 #include "cli/commands/tables.hpp"
+#include "cli/exit_code.hpp"
 #include "core/bytes/percent.hpp"
 #include "core/bytes/rfc3339.hpp"
 #include "core/record/store_clock.hpp"
@@ -16,7 +16,7 @@ namespace idem::cli {
 namespace {
 
 // An operator as root may look after the file of the gateway's user.
-constexpr auto owner = admin::Owner::anyones_for_root;
+constexpr auto tokens_owner = admin::Owner::anyones_for_root;
 
 bool print_made(const std::string& body) {
   const auto made = json::parse(body);
@@ -43,28 +43,27 @@ bool print_list(const std::string& body) {
 
 }  // namespace
 
-AdminCommand::AdminCommand(CLI::App& app)
-    : OperatorCommand(app, "admin", "Tokens of the admin API and their roles"),
+AdminCommand::AdminCommand(const Command& program)
+    : OperatorCommand(program, "admin", "Tokens of the admin API and their roles"),
       make_(declare("token", "Make a token with a role, and print it; nobody can read it again")),
       list_(declare("tokens", "List the names and roles of tokens")),
       revoke_(declare("revoke", "Revoke a token at once")) {
-  make_->add_option("NAME", name_, "who gets it; the evidence log names decisions by it")
-      ->required();
-  make_->add_option("--role", role_, "viewer, support or operator")
-      ->required()
-      ->check(CLI::IsMember({"viewer", "support", "operator"}));
-  revoke_->add_option("NAME", name_, "whose token it is")->required();
-  revoke_->add_option("--reason", reason_, "for the gateway's log; needed without --tokens-file");
-  for (auto* const verb : {make_, list_, revoke_}) {
-    verb->add_option("--tokens-file", file_,
-                     "the file of a gateway's admin_tokens, instead of asking a running gateway")
-        ->type_name("FILE");
+  make_.add_option("NAME", name_, "who gets it; the evidence log names decisions by it").required();
+  make_.add_option("--role", role_, "viewer, support or operator")
+      .required()
+      .one_of({"viewer", "support", "operator"});
+  revoke_.add_option("NAME", name_, "whose token it is").required();
+  revoke_.add_option("--reason", reason_, "for the gateway's log; needed without --tokens-file");
+  for (const auto& verb : {make_, list_, revoke_}) {
+    verb.add_option("--tokens-file", file_,
+                    "the file of a gateway's admin_tokens, instead of asking a running gateway")
+        .file();
   }
 }
 
 int AdminCommand::run() {
-  if (make_->parsed()) return make();
-  return list_->parsed() ? list() : revoke();
+  if (make_.parsed()) return make();
+  return list_.parsed() ? list() : revoke();
 }
 
 int AdminCommand::make() {
@@ -77,20 +76,20 @@ int AdminCommand::make() {
     const std::string body = out.take();
     return finish("/v1/tokens", &body, print_made);
   }
-  const auto entries = admin::read_tokens(file_, owner);
+  const auto entries = admin::read_tokens(file_, tokens_owner);
   if (entries &&
       std::ranges::any_of(*entries, [&](const auto& one) { return one.name == name_; })) {
     return complain("there is a token of this name; revoke it first, or choose another", refused);
   }
   const auto role = admin::parse_role(role_).value_or(admin::Role::viewer);
-  const auto token = admin::add_token(file_, name_, role, to_rfc3339(wall_time()), owner);
+  const auto token = admin::add_token(file_, name_, role, to_rfc3339(wall_time()), tokens_owner);
   if (!token) return complain(token.error(), failed);
   return show(admin::token_page(name_, role, *token), print_made);
 }
 
 int AdminCommand::list() {
   if (file_.empty()) return finish("/v1/tokens", nullptr, print_list);
-  const auto entries = admin::read_tokens(file_, owner);
+  const auto entries = admin::read_tokens(file_, tokens_owner);
   if (!entries) return complain(entries.error(), failed);
   return show(admin::tokens_page(*entries), print_list);
 }
@@ -105,7 +104,7 @@ int AdminCommand::revoke() {
     const std::string body = out.take();
     return finish("/v1/tokens/" + percent_encoded(name_) + "/revoke", &body, print_list);
   }
-  const auto revoked = admin::revoke_token(file_, name_, owner);
+  const auto revoked = admin::revoke_token(file_, name_, tokens_owner);
   if (!revoked) return complain(revoked.error(), failed);
   if (!*revoked) return complain("no token has this name", not_found);
   return list();

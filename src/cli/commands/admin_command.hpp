@@ -7,7 +7,7 @@ namespace idem::cli {
 /// `idem admin`: tokens of the admin API, through a running gateway or in their file.
 class AdminCommand : public OperatorCommand {
  public:
-  explicit AdminCommand(CLI::App& app);
+  explicit AdminCommand(const Command& program);
 
   /// The exit code.
   int run();
@@ -17,9 +17,9 @@ class AdminCommand : public OperatorCommand {
   int list();
   int revoke();
 
-  CLI::App* make_;
-  CLI::App* list_;
-  CLI::App* revoke_;
+  Command make_;
+  Command list_;
+  Command revoke_;
   std::string name_{};
   std::string role_{};
   std::string reason_{};

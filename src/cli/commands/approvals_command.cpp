@@ -6,37 +6,38 @@
 
 namespace idem::cli {
 
-ApprovalsCommand::ApprovalsCommand(CLI::App& app)
-    : OperatorCommand(app, "approvals", "See, approve and reject orders that need several people"),
+ApprovalsCommand::ApprovalsCommand(const Command& program)
+    : OperatorCommand(program, "approvals",
+                      "See, approve and reject orders that need several people"),
       list_(declare("list", "List orders that wait or waited, the newest first")),
       show_(declare("show", "One order, and its record as it is now")),
       approve_(declare("approve", "Approve an order; with the last approval it is done")),
       reject_(declare("reject", "Reject an order, also one of your own")) {
-  for (auto* const one : {show_, approve_, reject_}) {
-    one->add_option("id", id_, "the approval's id: 32 hexadecimal digits")->required();
+  for (const auto& one : {show_, approve_, reject_}) {
+    one.add_option("id", id_, "the approval's id: 32 hexadecimal digits").required();
   }
-  for (auto* const one : {approve_, reject_}) {
-    one->add_option("--reason", reason_, "why, for the audit")->required();
+  for (const auto& one : {approve_, reject_}) {
+    one.add_option("--reason", reason_, "why, for the audit").required();
   }
-  list_->add_option("--limit", limit_, "orders in a page, 1 to 100");
-  list_->add_option("--cursor", cursor_, "continue after an earlier page");
+  list_.add_option("--limit", limit_, "orders in a page, 1 to 100");
+  list_.add_option("--cursor", cursor_, "continue after an earlier page");
 }
 
 int ApprovalsCommand::run() {
   std::string target = "/v1/approvals";
-  if (list_->parsed()) {
+  if (list_.parsed()) {
     if (limit_) add_parameter(target, "limit", std::to_string(*limit_));
     add_parameter(target, "cursor", cursor_);
     return finish(target, nullptr, print_approvals);
   }
   target += '/' + percent_encoded(id_);
-  if (show_->parsed()) return finish(target, nullptr, print_approval);
+  if (show_.parsed()) return finish(target, nullptr, print_approval);
   json::Writer order;
   order.begin_object();
   order.member("reason", reason_);
   order.end_object();
   const std::string body = order.take();
-  return finish(target + (approve_->parsed() ? "/approve" : "/reject"), &body, print_approval);
+  return finish(target + (approve_.parsed() ? "/approve" : "/reject"), &body, print_approval);
 }
 
 }  // namespace idem::cli

@@ -10,17 +10,17 @@ namespace idem::cli {
 /// `idem approvals list|show|approve|reject`: orders that wait for another person.
 class ApprovalsCommand : public OperatorCommand {
  public:
-  /// Declares the command; `app` outlives this.
-  explicit ApprovalsCommand(CLI::App& app);
+  /// Declares the command; `program` outlives this.
+  explicit ApprovalsCommand(const Command& program);
 
   /// The exit code.
   int run();
 
  private:
-  CLI::App* list_;
-  CLI::App* show_;
-  CLI::App* approve_;
-  CLI::App* reject_;
+  Command list_;
+  Command show_;
+  Command approve_;
+  Command reject_;
   std::string id_, reason_, cursor_;
   std::optional<std::size_t> limit_;
 };

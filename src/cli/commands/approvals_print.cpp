@@ -9,7 +9,7 @@
 namespace idem::cli {
 namespace {
 
-std::string names_of(const json::Value* names) {
+std::string listed_names(const json::Value* names) {
   std::string all;
   for (const auto& one : items_of(names)) all += (all.empty() ? "" : ", ") + text_of(&one);
   return all;
@@ -51,7 +51,7 @@ bool print_approval(const std::string& json) {
   std::vector<std::vector<std::string>> rows;
   rows.reserve(2 * shown.size());
   for (const auto* const name : shown) rows.push_back({name, text_of(approval->find(name))});
-  rows.push_back({"given by", names_of(approval->find("given_by"))});
+  rows.push_back({"given by", listed_names(approval->find("given_by"))});
   if (const auto* const order = approval->find("order")) add_members(rows, "order: ", *order);
   if (const auto* const record = approval->find("record")) {
     for (const auto* const name : {"scope", "operation", "state", "fence"}) {
@@ -71,7 +71,7 @@ bool print_approvals(const std::string& json) {
       {"APPROVAL", "KIND", "STATE", "GIVEN BY", "NEEDS", "REF", "ASKED", "REASON"}};
   for (const auto& one : items_of(page->find("approvals"))) {
     rows.push_back({text_of(one.find("approval")), text_of(one.find("kind")),
-                    text_of(one.find("state")), names_of(one.find("given_by")),
+                    text_of(one.find("state")), listed_names(one.find("given_by")),
                     text_of(one.find("needs")), text_of(one.find("ref")),
                     text_of(one.find("asked_at")), text_of(one.find("reason"))});
   }

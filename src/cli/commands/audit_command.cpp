@@ -1,9 +1,10 @@
 #include "cli/commands/audit_command.hpp"
 
 #include "admin/audit_json.hpp"
-#include "cli/commands.hpp"
 #include "cli/commands/audit_export.hpp"
 #include "cli/commands/tables.hpp"
+#include "cli/exit_code.hpp"
+#include "cli/settings/secret_file.hpp"
 #include "cli/terminal/progress.hpp"
 #include "core/bytes/utf8.hpp"
 #include "json/value.hpp"
@@ -56,7 +57,7 @@ std::string result_of(const json::Value& line) {
   return is_null(of) ? after : "of " + text_of(of) + ": " + after;
 }
 
-bool print_page(const std::string& body) {
+bool print_audit_page(const std::string& body) {
   const auto page = json::parse(body);
   if (!page || page->find("audit") == nullptr) return false;
   std::vector<std::vector<std::string>> rows{
@@ -104,7 +105,7 @@ bool print_verdict(const std::string& body) {
 }
 
 /// Of an answer that has the form of a verdict.
-int exit_code_of(const std::string& body) {
+int exit_code_of_verdict(const std::string& body) {
   const auto verdict = json::parse(body);
   // Lines of which none is proved are no verdict of a gateway.
   const bool is_proved =
@@ -114,32 +115,31 @@ int exit_code_of(const std::string& body) {
 
 }  // namespace
 
-AuditCommand::AuditCommand(CLI::App& app)
-    : OperatorCommand(app, "audit", "Decisions of operators and changes of settings",
+AuditCommand::AuditCommand(const Command& program)
+    : OperatorCommand(program, "audit", "Decisions of operators and changes of settings",
                       {.decides = false}),
       list_(declare("list", "List a page of the audit, oldest first")),
       export_(declare("export", "Write all lines to a file, for a verification elsewhere")),
       verify_(declare("verify", "Find a changed, removed, inserted or moved line")) {
-  list_->add_option("--after", after_, "only lines behind this number");
-  list_->add_option("--limit", limit_, "lines in a page, 1 to 1000");
-  list_->add_option("--who", who_, "only decisions of this operator");
-  list_->add_option("--what", what_, "only such decisions: keys.resolve, dlq.redrive, ...");
-  list_->add_option("--ref", ref_, "only about this record, message or token");
-  export_->add_option("FILE", to_, "where to; - is standard output")->type_name("FILE")->required();
-  verify_->add_option("--expect", expected_,
-                      "SEQ:HASH of a line that there was, from a log or an earlier verification");
-  verify_->add_option("--file", from_, "verify this exported file, without a gateway")
-      ->type_name("FILE");
+  list_.add_option("--after", after_, "only lines behind this number");
+  list_.add_option("--limit", limit_, "lines in a page, 1 to 1000");
+  list_.add_option("--who", who_, "only decisions of this operator");
+  list_.add_option("--what", what_, "only such decisions: keys.resolve, dlq.redrive, ...");
+  list_.add_option("--ref", ref_, "only about this record, message or token");
+  export_.add_option("FILE", to_, "where to; - is standard output").file().required();
+  verify_.add_option("--expect", expected_,
+                     "SEQ:HASH of a line that there was, from a log or an earlier verification");
+  verify_.add_option("--file", from_, "verify this exported file, without a gateway").file();
   verify_
-      ->add_option("--secret-file", secret_files_,
-                   "with --file: the gateways' key.secret_files, as many as there were")
-      ->type_name("FILE")
-      ->expected(1);
+      .add_option("--secret-file", secret_files_,
+                  "with --file: the gateways' key.secret_files, as many as there were")
+      .file()
+      .values(1, 1);
 }
 
 int AuditCommand::run() {
-  if (list_->parsed()) return list();
-  if (export_->parsed()) return save();
+  if (list_.parsed()) return list();
+  if (export_.parsed()) return save();
   return from_.empty() ? verify() : verify_file();
 }
 
@@ -150,7 +150,7 @@ int AuditCommand::list() {
   add_parameter(target, "who", who_);
   add_parameter(target, "what", what_);
   add_parameter(target, "ref", ref_);
-  return finish(target, nullptr, print_page);
+  return finish(target, nullptr, print_audit_page);
 }
 
 int AuditCommand::save() {
@@ -226,7 +226,7 @@ int AuditCommand::verify() {
   if (!answer) return answer.error();
   if (answer->status != 200) return complain_about(*answer);
   const int shown = show(answer->body, print_verdict);
-  return shown == done ? exit_code_of(answer->body) : shown;
+  return shown == done ? exit_code_of_verdict(answer->body) : shown;
 }
 
 int AuditCommand::verify_file() {

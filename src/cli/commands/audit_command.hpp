@@ -12,8 +12,8 @@ namespace idem::cli {
 /// the admin API or from an exported file.
 class AuditCommand : public OperatorCommand {
  public:
-  /// Declares the command; `app` outlives this.
-  explicit AuditCommand(CLI::App& app);
+  /// Declares the command; `program` outlives this.
+  explicit AuditCommand(const Command& program);
   /// The exit code.
   int run();
 
@@ -24,9 +24,9 @@ class AuditCommand : public OperatorCommand {
   int verify();
   int verify_file();
 
-  CLI::App* list_;
-  CLI::App* export_;
-  CLI::App* verify_;
+  Command list_;
+  Command export_;
+  Command verify_;
   std::string who_, what_, ref_, expected_, to_, from_;
   std::vector<std::string> secret_files_;
   std::optional<std::uint64_t> after_;

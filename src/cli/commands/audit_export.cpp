@@ -8,12 +8,12 @@ namespace {
 
 constexpr std::string_view head_name = "idem_audit";
 
-const std::string* text_in(const json::Value& object, std::string_view name) {
+const std::string* exported_text(const json::Value& object, std::string_view name) {
   const auto* const member = object.find(name);
   return member ? std::get_if<std::string>(&member->is) : nullptr;
 }
 
-std::optional<std::int64_t> number_in(const json::Value& object, std::string_view name) {
+std::optional<std::int64_t> exported_number(const json::Value& object, std::string_view name) {
   const auto* const member = object.find(name);
   const auto* const number = member ? std::get_if<std::int64_t>(&member->is) : nullptr;
   return number != nullptr && *number > 0 ? std::optional(*number) : std::nullopt;
@@ -45,8 +45,8 @@ std::expected<admin::AuditChain::Verdict, std::string> verify_export(
   std::string text;
   const bool has_head = static_cast<bool>(std::getline(in, text));
   const auto head = json::parse(text);
-  const auto* const begins = has_head && head ? text_in(*head, "begins") : nullptr;
-  if (begins == nullptr || number_in(*head, head_name) != 1) {
+  const auto* const begins = has_head && head ? exported_text(*head, "begins") : nullptr;
+  if (begins == nullptr || exported_number(*head, head_name) != 1) {
     return std::unexpected(std::string("is no file of idem audit export"));
   }
   admin::AuditChain chain(*begins, secrets);
@@ -55,8 +55,8 @@ std::expected<admin::AuditChain::Verdict, std::string> verify_export(
   while (std::getline(in, text)) {
     ++number;
     const auto parsed = json::parse(text);
-    const auto seq = parsed ? number_in(*parsed, "seq") : std::nullopt;
-    const auto* const line = parsed ? text_in(*parsed, "line") : nullptr;
+    const auto seq = parsed ? exported_number(*parsed, "seq") : std::nullopt;
+    const auto* const line = parsed ? exported_text(*parsed, "line") : nullptr;
     if (!seq || line == nullptr) {
       return std::unexpected("line " + std::to_string(number) + " is no line of idem audit export");
     }

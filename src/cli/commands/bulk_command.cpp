@@ -1,8 +1,8 @@
 #include "cli/commands/bulk_command.hpp"
 
-#include "cli/commands.hpp"
 #include "cli/commands/jobs_print.hpp"
 #include "cli/commands/tables.hpp"
+#include "cli/exit_code.hpp"
 #include "cli/terminal/progress.hpp"
 #include "core/bytes/percent.hpp"
 #include "json/value.hpp"
@@ -41,13 +41,13 @@ std::optional<std::uint64_t> whole(const json::Value* value) {
   return static_cast<std::uint64_t>(*number);
 }
 
-std::string records_of(std::uint64_t count) {
+std::string counted_records(std::uint64_t count) {
   return std::to_string(count) + (count == 1 ? " record" : " records");
 }
 
 }  // namespace
 
-void BulkCommand::declare_job(CLI::App& verb, HasRate has_rate) {
+void BulkCommand::declare_job(const Command& verb, HasRate has_rate) {
   verb.add_option(
       "--expect", expect_,
       "of a job: the number of records that you have seen; needed without a terminal; with "
@@ -74,13 +74,14 @@ std::expected<std::uint64_t, int> BulkCommand::count(const std::string& what, co
   if (!counted || is_exact == nullptr) return std::unexpected(complain(malformed_answer, failed));
   const std::uint64_t found = counted.value_or(0);
   if (!*is_exact) {
-    return std::unexpected(complain("at least " + records_of(found) +
+    return std::unexpected(complain("at least " + counted_records(found) +
                                         " match, which is more than one job may have; narrow the "
                                         "filter",
                                     refused));
   }
   // A person reads this, so it goes where prompts go.
-  std::fprintf(stderr, "%s %s.\n", records_of(found).c_str(), found == 1 ? "matches" : "match");
+  std::fprintf(stderr, "%s %s.\n", counted_records(found).c_str(),
+               found == 1 ? "matches" : "match");
   for (const auto& ref : items_of(preview->find("examples"))) {
     std::fprintf(stderr, "  %s\n", text_of(&ref).c_str());
   }
@@ -88,7 +89,7 @@ std::expected<std::uint64_t, int> BulkCommand::count(const std::string& what, co
 }
 
 bool BulkCommand::confirms(std::uint64_t count) const {
-  std::fprintf(stderr, "Do this to %s? Type %llu: ", records_of(count).c_str(),
+  std::fprintf(stderr, "Do this to %s? Type %llu: ", counted_records(count).c_str(),
                static_cast<unsigned long long>(count));
   std::string typed;
   return std::getline(std::cin, typed) && typed == std::to_string(count);
@@ -99,7 +100,7 @@ int BulkCommand::run_job(const std::string& what, const Match& match, const std:
   const auto found = count(what, match);
   if (!found) return found.error();
   if (expect_ && *expect_ != *found) {
-    return complain("now " + records_of(*found) + " match, not " + std::to_string(*expect_) +
+    return complain("now " + counted_records(*found) + " match, not " + std::to_string(*expect_) +
                         "; nothing was begun",
                     refused);
   }

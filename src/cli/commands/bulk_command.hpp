@@ -19,7 +19,7 @@ class BulkCommand : public OperatorCommand {
 
   enum class HasRate : bool { no, yes };
   /// Adds the options of a job to a verb, which may have a --rate already.
-  void declare_job(CLI::App& verb, HasRate has_rate = HasRate::no);
+  void declare_job(const Command& verb, HasRate has_rate = HasRate::no);
   /// Whether an option was given that only a job has.
   bool has_job_options() const { return expect_ || rate_ || detach_; }
   /// Counts, asks the person or compares with --expect, begins the job and follows it. `order` is a

@@ -1,5 +1,8 @@
 #include "cli/commands/certificates.hpp"
 
+#include "cli/settings/gateway_options.hpp"
+#include "http/tls/tls.hpp"
+
 namespace idem::cli {
 namespace {
 

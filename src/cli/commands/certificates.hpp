@@ -1,12 +1,16 @@
 #pragma once
 
-#include "cli/commands.hpp"
-
 #include <expected>
 #include <memory>
 #include <string>
 
+namespace idem::http {
+class TlsContext;
+}
+
 namespace idem::cli {
+
+struct GatewayOptions;
 
 /// The certificates of the two listeners; null for one that serves plain HTTP.
 struct Certificates {

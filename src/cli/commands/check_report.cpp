@@ -1,6 +1,7 @@
 #include "cli/commands/check_report.hpp"
 
 #include "cli/commands/tables.hpp"
+#include "cli/exit_code.hpp"
 #include "cli/settings/config_check.hpp"
 #include "cli/settings/environment.hpp"
 #include "cli/settings/opening.hpp"
@@ -12,7 +13,7 @@ namespace idem::cli {
 namespace {
 
 /// Of a warning that has its place in front of it.
-constexpr std::string_view mark = "warning: ";
+constexpr std::string_view warning_mark = "warning: ";
 
 void write_lines(json::Writer& out, std::string_view name, const std::vector<std::string>& lines) {
   static constexpr std::string_view between = ": ";
@@ -29,7 +30,7 @@ void write_lines(json::Writer& out, std::string_view name, const std::vector<std
       out.member("place", line.substr(0, at));
       message.remove_prefix(at + between.size());
     }
-    if (message.starts_with(mark)) message.remove_prefix(mark.size());
+    if (message.starts_with(warning_mark)) message.remove_prefix(warning_mark.size());
     out.member("message", message);
     out.end_object();
   }
@@ -74,7 +75,7 @@ int print_report(const SettingsSource& source, Purpose purpose, bool asks_server
   // First what matters: a handover keeps the beginning only.
   for (const auto& line : report.complaints) std::fprintf(stderr, "%s\n", line.c_str());
   for (const auto& line : report.warnings) {
-    const bool is_marked = line.find(mark) != line.npos;
+    const bool is_marked = line.find(warning_mark) != line.npos;
     std::fprintf(stderr, "%s\n", (is_marked ? line : as_warning(line)).c_str());
   }
   if (!report.complaints.empty()) return usage;

@@ -1,25 +1,23 @@
 #include "cli/commands/completion_command.hpp"
 
-#include "cli/commands.hpp"
+#include "cli/exit_code.hpp"
 #include "cli/pages/completion.hpp"
 
 #include <cstdio>
 
 namespace idem::cli {
 
-CompletionCommand::CompletionCommand(CLI::App& app)
-    : app_(app),
+CompletionCommand::CompletionCommand(const Command& program)
+    : program_(program),
       command_(
-          *app.add_subcommand("completion", "Print a script that completes words for a shell")) {
-  command_.add_option("SHELL", shell_, "the shell")
-      ->required()
-      ->check(CLI::IsMember({"bash", "zsh", "fish"}));
+          program.add_command("completion", "Print a script that completes words for a shell")) {
+  command_.add_option("SHELL", shell_, "the shell").required().one_of({"bash", "zsh", "fish"});
 }
 
 bool CompletionCommand::parsed() const { return command_.parsed(); }
 
 int CompletionCommand::run() const {
-  const auto tree = read_tree(app_);
+  const auto tree = read_tree(program_);
   const auto script = shell_ == "bash"  ? bash_completion(tree)
                       : shell_ == "zsh" ? zsh_completion(tree)
                                         : fish_completion(tree);

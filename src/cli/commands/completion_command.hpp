@@ -1,6 +1,6 @@
 #pragma once
 
-#include <CLI/CLI.hpp>
+#include "cli/command_line/command.hpp"
 
 #include <string>
 
@@ -9,15 +9,15 @@ namespace idem::cli {
 /// `idem completion SHELL`: the script by which a shell completes the words behind `idem`.
 class CompletionCommand {
  public:
-  /// `app` outlives this.
-  explicit CompletionCommand(CLI::App& app);
+  /// `program` outlives this.
+  explicit CompletionCommand(const Command& program);
 
   bool parsed() const;
   int run() const;
 
  private:
-  const CLI::App& app_;
-  CLI::App& command_;
+  Command program_;
+  Command command_;
   std::string shell_;
 };
 

@@ -1,7 +1,7 @@
 #include "cli/commands/config_command.hpp"
 
 #include "cli/commands/check_report.hpp"
-#include "cli/settings/config_check.hpp"
+#include "cli/exit_code.hpp"
 #include "cli/settings/environment.hpp"
 
 #include <fmt/format.h>
@@ -122,18 +122,18 @@ std::string settings_page() {
   return page;
 }
 
-ConfigCommand::ConfigCommand(CLI::App& app)
-    : command_(*app.add_subcommand(
+ConfigCommand::ConfigCommand(const Command& program)
+    : command_(program.add_command(
           "config", "Check, print or describe a configuration; show and apply its changes")),
-      check_(*command_.add_subcommand("check", "Report what is wrong with a configuration")),
-      print_(*command_.add_subcommand("print", "Print the effective settings as YAML, or as JSON")),
-      schema_(*command_.add_subcommand("schema", "Print the JSON Schema of the file")),
-      docs_(*command_.add_subcommand("docs", "Print a page about all settings, in Markdown")),
+      check_(command_.add_command("check", "Report what is wrong with a configuration")),
+      print_(command_.add_command("print", "Print the effective settings as YAML, or as JSON")),
+      schema_(command_.add_command("schema", "Print the JSON Schema of the file")),
+      docs_(command_.add_command("docs", "Print a page about all settings, in Markdown")),
       checked_(check_),
       printed_(print_),
       changes_(command_),
       reload_(command_) {
-  command_.require_subcommand(1);
+  command_.require_command();
   check_.add_flag("--json", json_, json_help);
   check_.add_flag("--ask-store", ask_store_,
                   "also ask the store's server whether it accepts the settings; the store must be "
@@ -144,11 +144,11 @@ ConfigCommand::ConfigCommand(CLI::App& app)
           "--role", role_,
           "check them as settings of a gateway or of a worker; by default a worker's if none of "
           "them is for a gateway only")
-      ->check(CLI::IsMember({"gateway", "worker"}));
+      .one_of({"gateway", "worker"});
   print_.add_flag("--json", print_json_, json_help);
   print_
       .add_option("--role", role_, "print them as settings of a gateway or of a worker; see check")
-      ->check(CLI::IsMember({"gateway", "worker"}));
+      .one_of({"gateway", "worker"});
 }
 
 bool ConfigCommand::parsed() const { return command_.parsed(); }

@@ -11,7 +11,7 @@ namespace idem::cli {
 /// changes|reload` ask a running gateway instead.
 class ConfigCommand {
  public:
-  explicit ConfigCommand(CLI::App& app);
+  explicit ConfigCommand(const Command& program);
 
   bool parsed() const;
   int run();
@@ -20,11 +20,11 @@ class ConfigCommand {
   int run_check() const;
   int run_print() const;
 
-  CLI::App& command_;
-  CLI::App& check_;
-  CLI::App& print_;
-  CLI::App& schema_;
-  CLI::App& docs_;
+  Command command_;
+  Command check_;
+  Command print_;
+  Command schema_;
+  Command docs_;
   std::string role_ = "guessed";
   bool json_ = false;
   bool print_json_ = false;

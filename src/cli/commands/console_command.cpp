@@ -1,15 +1,15 @@
 #include "cli/commands/console_command.hpp"
 
-#include "cli/commands.hpp"
 #include "cli/commands/tables.hpp"
+#include "cli/exit_code.hpp"
 
 #include <cstdio>
 #include <cstdlib>
 
 namespace idem::cli {
 
-ConsoleCommand::ConsoleCommand(CLI::App& app)
-    : OperatorCommand(app, "console",
+ConsoleCommand::ConsoleCommand(const Command& program)
+    : OperatorCommand(program, "console",
                       "Print the console's address, which logs a browser in once, within two "
                       "minutes",
                       {.has_verbs = false, .decides = false}) {}

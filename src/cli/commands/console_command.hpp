@@ -7,8 +7,8 @@ namespace idem::cli {
 /// `idem console`: the address that logs a browser in to the console of a running gateway, once.
 class ConsoleCommand : public OperatorCommand {
  public:
-  /// Declares the command; `app` outlives this.
-  explicit ConsoleCommand(CLI::App& app);
+  /// Declares the command; `program` outlives this.
+  explicit ConsoleCommand(const Command& program);
 
   /// The exit code.
   int run();

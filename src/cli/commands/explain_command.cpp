@@ -1,7 +1,7 @@
 #include "cli/commands/explain_command.hpp"
 
-#include "cli/commands.hpp"
 #include "cli/commands/tables.hpp"
+#include "cli/exit_code.hpp"
 #include "core/bytes/base64.hpp"
 #include "json/writer.hpp"
 
@@ -14,7 +14,7 @@ namespace {
 
 using json::Value;
 
-std::string joined(const Value* list) {
+std::string joined_texts(const Value* list) {
   std::string all;
   for (const auto& one : items_of(list)) all += (all.empty() ? "" : ", ") + text_of(&one);
   return all.empty() ? "-" : all;
@@ -48,8 +48,8 @@ void add_fingerprint(Rows& rows, const Value* facts) {
                                                 : "not compared";
   rows.push_back({"fingerprint", verdict});
   rows.push_back({"  body counts as", text_of(facts->find("form"))});
-  rows.push_back({"  counted", joined(facts->find("counted"))});
-  rows.push_back({"  left out", joined(facts->find("left_out"))});
+  rows.push_back({"  counted", joined_texts(facts->find("counted"))});
+  rows.push_back({"  left out", joined_texts(facts->find("left_out"))});
 }
 
 void add_record(Rows& rows, const Value& explanation) {
@@ -93,15 +93,15 @@ bool print_explanation(const std::string& json) {
 
 }  // namespace
 
-ExplainCommand::ExplainCommand(CLI::App& app)
-    : OperatorCommand(app, "explain",
+ExplainCommand::ExplainCommand(const Command& program)
+    : OperatorCommand(program, "explain",
                       "Say what a running gateway would do with a request, and why; nothing runs",
                       {.has_verbs = false, .decides = false}) {
   auto& self = command();
   self.add_option("-X,--request", method_, "the method; by default GET, or POST with -d");
-  self.add_option("target", target_, "path and query, as a client sends them")->required();
+  self.add_option("target", target_, "path and query, as a client sends them").required();
   self.add_option("-H,--header", headers_, "a field, \"Name: value\"; may be given again")
-      ->allow_extra_args(false);
+      .one_value_each();
   self.add_option("-d,--data", data_, "the body; @FILE: the bytes of a file; @-: of stdin");
   self.add_option("--scope", scope_, "whose request it is, where the fields do not say so");
 }

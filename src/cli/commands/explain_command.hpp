@@ -12,8 +12,8 @@ namespace idem::cli {
 /// `idem explain`: what would become of a request, through the admin API. Nothing runs.
 class ExplainCommand : public OperatorCommand {
  public:
-  /// Declares the command; `app` outlives this.
-  explicit ExplainCommand(CLI::App& app);
+  /// Declares the command; `program` outlives this.
+  explicit ExplainCommand(const Command& program);
 
   /// The exit code. 0: explained, whatever the outcome.
   int run();

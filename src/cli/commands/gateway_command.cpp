@@ -16,6 +16,7 @@
 #include "cli/settings/noted_settings.hpp"
 #include "cli/settings/opening.hpp"
 #include "cli/settings/reload.hpp"
+#include "cli/settings/units.hpp"
 #include "gateway/background/dispatcher.hpp"
 #include "gateway/background/early_events.hpp"
 #include "gateway/background/search_index.hpp"

@@ -5,11 +5,14 @@
 #include "cli/commands/check_report.hpp"
 #include "cli/commands/next_commands.hpp"
 #include "cli/commands/tables.hpp"
+#include "cli/exit_code.hpp"
 #include "cli/settings/config_check.hpp"
 #include "cli/settings/first_file.hpp"
 #include "cli/settings/first_questions.hpp"
 #include "cli/settings/paths.hpp"
 #include "cli/terminal/messages.hpp"
+
+#include <idem/assert.hpp>
 
 #include <unistd.h>
 
@@ -89,10 +92,10 @@ int print_written(const SettingsSource& source, const std::string& file) {
 int check_and_tell_next(const std::string& output, bool json) {
   // A name that begins with a dash would be a flag, here and in the printed command.
   const std::string file = output.starts_with('-') ? "./" + output : output;
-  CLI::App reading;
+  CommandLine reading;
   const SettingsSource source(reading);
-  std::vector<std::string> arguments{file, "--config"};  // CLI11 takes the last one first.
-  reading.parse(arguments);
+  const auto asked = reading.parse({"--config", file});
+  IDEM_ASSERT(asked.has_value());
   if (json) return print_written(source, file);
   std::fprintf(stdout, "%s is written; idem config check says:\n", file.c_str());
   std::fflush(stdout);
@@ -106,15 +109,14 @@ int check_and_tell_next(const std::string& output, bool json) {
 
 }  // namespace
 
-InitCommand::InitCommand(CLI::App& app)
-    : command_(*app.add_subcommand(
+InitCommand::InitCommand(const Command& program)
+    : command_(program.add_command(
           "init", "Write a first configuration file, check it and print what to run next")),
       settings_(command_, &is_of_first_file) {
-  command_
-      .add_option("-o,--output", output_, "the file to write; one that is there stays as it is")
-      ->capture_default_str();
+  command_.add_option("-o,--output", output_, "the file to write; one that is there stays as it is")
+      .show_default();
   command_.add_flag("--json", json_, json_help);
-  command_.footer(
+  command_.set_notes(
       "Needed: --upstream and --scope. On a terminal it asks for what is missing.\n"
       "Without --admin the file has admin: " +
       admin_default() + ", where idem status and idem keys ask by default.");

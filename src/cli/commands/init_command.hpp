@@ -1,8 +1,7 @@
 #pragma once
 
+#include "cli/command_line/command.hpp"
 #include "cli/settings/settings_source.hpp"
-
-#include <CLI/CLI.hpp>
 
 #include <expected>
 #include <string>
@@ -14,7 +13,7 @@ namespace idem::cli {
 /// is wrong.
 class InitCommand {
  public:
-  explicit InitCommand(CLI::App& app);
+  explicit InitCommand(const Command& program);
 
   bool parsed() const { return command_.parsed(); }
   int run() const;
@@ -27,7 +26,7 @@ class InitCommand {
   int write(const GatewayFlags& flags) const;
   int complain(const std::string& sentence, int code) const;
 
-  CLI::App& command_;
+  Command command_;
   std::string output_ = "idem.yaml";
   SettingsSource settings_;
   bool json_ = false;

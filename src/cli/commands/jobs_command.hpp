@@ -7,8 +7,8 @@ namespace idem::cli {
 /// `idem jobs list|show|results|cancel`: bulk work of operators.
 class JobsCommand : public BulkCommand {
  public:
-  /// Declares the command; `app` outlives this.
-  explicit JobsCommand(CLI::App& app);
+  /// Declares the command; `program` outlives this.
+  explicit JobsCommand(const Command& program);
 
   /// The exit code.
   int run();
@@ -16,10 +16,10 @@ class JobsCommand : public BulkCommand {
  private:
   int cancel();
 
-  CLI::App* list_;
-  CLI::App* show_;
-  CLI::App* results_;
-  CLI::App* cancel_;
+  Command list_;
+  Command show_;
+  Command results_;
+  Command cancel_;
   std::string id_, reason_, cursor_, after_;
   std::optional<std::size_t> limit_;
 };

@@ -1,8 +1,8 @@
 #include "cli/commands/keys_command.hpp"
 
-#include "cli/commands.hpp"
 #include "cli/commands/keys_print.hpp"
 #include "cli/commands/keys_table.hpp"
+#include "cli/exit_code.hpp"
 #include "core/bytes/base64.hpp"
 #include "core/bytes/percent.hpp"
 #include "json/writer.hpp"
@@ -26,45 +26,47 @@ constexpr const char* example =
 
 }  // namespace
 
-KeysCommand::KeysCommand(CLI::App& app)
-    : BulkCommand(app, "keys", "See and settle the records of a running gateway or worker") {
+KeysCommand::KeysCommand(const Command& program)
+    : BulkCommand(program, "keys", "See and settle the records of a running gateway or worker"),
+      list_(declare("list",
+                    "List the oldest records first; with --limit, --cursor or --json, one page in "
+                    "the order of the refs")),
+      show_(declare("show", "One record with its evidence log")),
+      resolve_(declare(
+          "resolve",
+          "Settle a record by evidence: unknown, or failed_retryable or pending after an attempt")),
+      release_(declare("release", "Drop a stored 5xx answer, so that a retry runs again")) {
   declare_list();
-  show_ = declare("show", "One record with its evidence log");
   declare_resolve();
-  release_ = declare("release", "Drop a stored 5xx answer, so that a retry runs again");
-  show_->add_option("ref", ref_, "the record's ref: 32 hexadecimal digits")->required();
-  for (auto* one : {resolve_, release_}) {
-    one->add_option("ref", ref_, "the record's ref: 32 hexadecimal digits; or else --all");
-    one->add_option("--fence", fence_,
-                    "with a ref: fence of the attempt that you decide about, from list or show");
-    one->add_option("--reason", reason_, "why, for the evidence log")->required();
-    one->add_flag("--all", all_,
-                  "all records that match the filters, as a job: it shows their number and asks");
-    declare_filter(*one);
-    declare_job(*one);
+  show_.add_option("ref", ref_, "the record's ref: 32 hexadecimal digits").required();
+  for (const auto& one : {resolve_, release_}) {
+    one.add_option("ref", ref_, "the record's ref: 32 hexadecimal digits; or else --all");
+    one.add_option("--fence", fence_,
+                   "with a ref: fence of the attempt that you decide about, from list or show");
+    one.add_option("--reason", reason_, "why, for the evidence log").required();
+    one.add_flag("--all", all_,
+                 "all records that match the filters, as a job: it shows their number and asks");
+    declare_filter(one);
+    declare_job(one);
   }
-  for (auto* one : {&command(), resolve_}) one->footer(one->get_footer() + example);
+  for (const auto& one : {command(), resolve_}) one.set_notes(one.notes() + example);
 }
 
 void KeysCommand::declare_list() {
-  list_ =
-      declare("list",
-              "List the oldest records first; with --limit, --cursor or --json, one page in the "
-              "order of the refs");
-  declare_filter(*list_);
-  list_->add_option("--key", filter_.key, "only this key; needs --scope and --operation");
-  list_->add_option("--find", filter_.find,
-                    "records that had this value when search.requests, search.answers indexed it: "
-                    "a trace id, the upstream's reference, or what your API calls the work");
-  list_->add_option("--limit", filter_.limit, "records in a page, 1 to 1000");
-  list_->add_option("--cursor", filter_.cursor, "continue after an earlier page");
+  declare_filter(list_);
+  list_.add_option("--key", filter_.key, "only this key; needs --scope and --operation");
+  list_.add_option("--find", filter_.find,
+                   "records that had this value when search.requests, search.answers indexed it: "
+                   "a trace id, the upstream's reference, or what your API calls the work");
+  list_.add_option("--limit", filter_.limit, "records in a page, 1 to 1000");
+  list_.add_option("--cursor", filter_.cursor, "continue after an earlier page");
 }
 
-void KeysCommand::declare_filter(CLI::App& verb) {
+void KeysCommand::declare_filter(const Command& verb) {
   verb.add_option("--state", filter_.state,
                   "pending, in_progress, completed, failed_retryable, "
                   "unknown or expired")
-      ->type_name("TEXT:{pending,in_progress,completed,failed_retryable,unknown,expired}");
+      .choices({"pending", "in_progress", "completed", "failed_retryable", "unknown", "expired"});
   verb.add_option("--scope", filter_.scope, "only this scope");
   verb.add_option("--operation", filter_.operation, "only this operation");
   verb.add_option("--older-than", filter_.older_than,
@@ -76,26 +78,23 @@ void KeysCommand::declare_filter(CLI::App& verb) {
 }
 
 void KeysCommand::declare_resolve() {
-  resolve_ = declare(
-      "resolve",
-      "Settle a record by evidence: unknown, or failed_retryable or pending after an attempt");
-  resolve_->add_option("--as", as_, "completed or failed_retryable")
-      ->type_name("TEXT:{completed,failed_retryable}")
-      ->required();
-  resolve_->add_option("--evidence", evidence_, "what you saw, and where")->required();
-  resolve_->add_option("--observed-at", observed_at_,
-                       "when you saw it, an RFC 3339 time; now by default");
-  resolve_->add_option("--status", answer_.status,
-                       "status of the answer that the caller receives; needed with --as completed");
-  resolve_->add_option("--header", answer_.headers, "\"Name: value\" of that answer; repeatable")
-      ->allow_extra_args(false);
-  resolve_->add_option("--body-file", answer_.body_file, "file with its body")->type_name("FILE");
+  resolve_.add_option("--as", as_, "completed or failed_retryable")
+      .choices({"completed", "failed_retryable"})
+      .required();
+  resolve_.add_option("--evidence", evidence_, "what you saw, and where").required();
+  resolve_.add_option("--observed-at", observed_at_,
+                      "when you saw it, an RFC 3339 time; now by default");
+  resolve_.add_option("--status", answer_.status,
+                      "status of the answer that the caller receives; needed with --as completed");
+  resolve_.add_option("--header", answer_.headers, "\"Name: value\" of that answer; repeatable")
+      .one_value_each();
+  resolve_.add_option("--body-file", answer_.body_file, "file with its body").file();
 }
 
 int KeysCommand::run() {
-  if (list_->parsed()) return list();
-  if (show_->parsed()) return show();
-  return resolve_->parsed() ? resolve() : release();
+  if (list_.parsed()) return list();
+  if (show_.parsed()) return show();
+  return resolve_.parsed() ? resolve() : release();
 }
 
 std::string KeysCommand::list_target() const {

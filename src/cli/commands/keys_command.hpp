@@ -12,8 +12,8 @@ namespace idem::cli {
 /// all that match.
 class KeysCommand : public BulkCommand {
  public:
-  /// Declares the command; `app` outlives this.
-  explicit KeysCommand(CLI::App& app);
+  /// Declares the command; `program` outlives this.
+  explicit KeysCommand(const Command& program);
 
   /// The exit code.
   int run();
@@ -31,7 +31,7 @@ class KeysCommand : public BulkCommand {
   };
 
   void declare_list();
-  void declare_filter(CLI::App& verb);
+  void declare_filter(const Command& verb);
   void declare_resolve();
   /// Whether the options name one record with its attempt, or all that match. The complaint's code.
   std::optional<int> why_not_one_or_all() const;
@@ -44,10 +44,10 @@ class KeysCommand : public BulkCommand {
   int resolve();
   int release();
 
-  CLI::App* list_ = nullptr;
-  CLI::App* show_ = nullptr;
-  CLI::App* resolve_ = nullptr;
-  CLI::App* release_ = nullptr;
+  Command list_;
+  Command show_;
+  Command resolve_;
+  Command release_;
   Filter filter_;
   std::string ref_, as_, evidence_, reason_, observed_at_;
   std::uint64_t fence_ = 0;

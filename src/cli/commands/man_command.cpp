@@ -1,6 +1,6 @@
 #include "cli/commands/man_command.hpp"
 
-#include "cli/commands.hpp"
+#include "cli/exit_code.hpp"
 #include "cli/pages/commands_page.hpp"
 #include "cli/pages/man_page.hpp"
 #include "cli/terminal/messages.hpp"
@@ -10,14 +10,11 @@
 
 namespace idem::cli {
 
-ManCommand::ManCommand(CLI::App& app)
-    : app_(app), command_(*app.add_subcommand("man", "Print a page of the manual, for man -l -")) {
-  std::string names;
-  for (const auto& name : man_page_names(app_)) {
-    names += (names.empty() ? "" : ",") + name;
-  }
-  command_.add_option("PAGE", page_, "the page")->type_name("TEXT:{" + names + "}");
-  command_.add_option("--into", folder_, "write all pages into this folder")->type_name("FILE");
+ManCommand::ManCommand(const Command& program)
+    : program_(program),
+      command_(program.add_command("man", "Print a page of the manual, for man -l -")) {
+  command_.add_option("PAGE", page_, "the page").choices(man_page_names(program_));
+  command_.add_option("--into", folder_, "write all pages into this folder").file();
   command_.add_flag("--markdown", markdown_,
                     "print the page about all commands, in Markdown, instead");
 }
@@ -27,10 +24,10 @@ bool ManCommand::parsed() const { return command_.parsed(); }
 int ManCommand::run() const {
   if (!folder_.empty()) return write_all();
   if (markdown_) {
-    std::fputs(commands_page(read_tree(app_)).c_str(), stdout);
+    std::fputs(commands_page(read_tree(program_)).c_str(), stdout);
     return done;
   }
-  for (const auto& page : man_pages(read_tree(app_))) {
+  for (const auto& page : man_pages(read_tree(program_))) {
     if (page.name != page_) continue;
     std::fputs(page.text.c_str(), stdout);
     return done;
@@ -39,7 +36,7 @@ int ManCommand::run() const {
 }
 
 int ManCommand::write_all() const {
-  for (const auto& page : man_pages(read_tree(app_))) {
+  for (const auto& page : man_pages(read_tree(program_))) {
     const auto path = folder_ + "/" + page.name + "." + std::to_string(page.section);
     std::ofstream file(path, std::ios::binary);
     file << page.text;

@@ -1,6 +1,6 @@
 #pragma once
 
-#include <CLI/CLI.hpp>
+#include "cli/command_line/command.hpp"
 
 #include <string>
 
@@ -9,8 +9,8 @@ namespace idem::cli {
 /// `idem man`: pages of the manual, made from the parser and the table of settings.
 class ManCommand {
  public:
-  /// Declare it behind all other commands: it names their pages. `app` outlives this.
-  explicit ManCommand(CLI::App& app);
+  /// Declare it behind all other commands: it names their pages. `program` outlives this.
+  explicit ManCommand(const Command& program);
 
   bool parsed() const;
   int run() const;
@@ -18,8 +18,8 @@ class ManCommand {
  private:
   int write_all() const;
 
-  const CLI::App& app_;
-  CLI::App& command_;
+  Command program_;
+  Command command_;
   std::string page_ = "idem";
   std::string folder_;
   bool markdown_ = false;

@@ -1,7 +1,7 @@
 #include "cli/commands/migrate_command.hpp"
 
-#include "cli/commands.hpp"
 #include "cli/commands/tables.hpp"
+#include "cli/exit_code.hpp"
 #include "cli/terminal/messages.hpp"
 #include "cli/terminal/progress.hpp"
 #include "json/writer.hpp"
@@ -16,7 +16,7 @@
 namespace idem::cli {
 namespace {
 
-void print(const OpenedStore& store) {
+void print_store(const OpenedStore& store) {
   if (store.place.empty()) {
     std::puts("this store has no schema, so there is nothing to upgrade");
     return;
@@ -27,7 +27,7 @@ void print(const OpenedStore& store) {
               store.id.c_str());
 }
 
-void print_as_json(const OpenedStore& store) {
+void print_store_as_json(const OpenedStore& store) {
   const bool has_schema = !store.place.empty();
   json::Writer out;
   out.begin_object();
@@ -43,14 +43,14 @@ void print_as_json(const OpenedStore& store) {
 
 }  // namespace
 
-MigrateCommand::MigrateCommand(CLI::App& app)
-    : command_(*app.add_subcommand("migrate", "Create or upgrade the schema of a store")) {
+MigrateCommand::MigrateCommand(const Command& program)
+    : command_(program.add_command("migrate", "Create or upgrade the schema of a store")) {
   command_
       .add_option("url,--store", store_,
                   "URL of the store: " + listed(&KnownKind::has_schema, usual_form, ", ") +
                       " or hybrid:... (its truth); the others have no schema")
-      ->envname("IDEM_STORE")
-      ->multi_option_policy(CLI::MultiOptionPolicy::Throw);
+      .variable("IDEM_STORE")
+      .once();
   command_.add_flag("--json", json_, json_help);
 }
 
@@ -70,7 +70,7 @@ int MigrateCommand::run() const {
     return migrate_store(absolute_store_url(store_, std::filesystem::current_path()));
   }();
   if (!migrated) return say_error("migrate", migrated.error(), failed);
-  json_ ? print_as_json(*migrated) : print(*migrated);
+  json_ ? print_store_as_json(*migrated) : print_store(*migrated);
   return done;
 }
 

@@ -1,6 +1,6 @@
 #pragma once
 
-#include <CLI/CLI.hpp>
+#include "cli/command_line/command.hpp"
 
 #include <string>
 
@@ -10,13 +10,13 @@ namespace idem::cli {
 /// database role that owns no tables.
 class MigrateCommand {
  public:
-  explicit MigrateCommand(CLI::App& app);
+  explicit MigrateCommand(const Command& program);
 
   bool parsed() const;
   int run() const;
 
  private:
-  CLI::App& command_;
+  Command command_;
   std::string store_;
   bool json_ = false;
 };

@@ -12,7 +12,7 @@
 namespace idem::cli {
 namespace {
 
-using Kind = gateway::ScopeSource::Kind;
+using ScopeKind = gateway::ScopeSource::Kind;
 
 /// As one word of a POSIX shell.
 std::string shell_word(const std::string& text) {
@@ -45,21 +45,21 @@ bool is_trusted_here(const std::vector<http::Network>& proxies) {
 /// curl's arguments by which the gateway knows the owner of the key.
 std::string owner_arguments(const gateway::ScopeSource& scope, std::string& notes) {
   switch (scope.kind) {
-    case Kind::fixed:
+    case ScopeKind::fixed:
       return {};
-    case Kind::header:
+    case ScopeKind::header:
       if (!is_trusted_here(scope.trusted_proxies)) {
         notes += "# Send this one from a trusted proxy: " + scope.name +
                  " of any other client is ignored.\n";
       }
       return " -H " + shell_word(scope.name + ": acme");
-    case Kind::authorization:
+    case ScopeKind::authorization:
       notes += "# TOKEN: an API key that your API accepts.\n";
       return " -H \"Authorization: Bearer ${TOKEN:-my-api-key}\"";
-    case Kind::jwt:
+    case ScopeKind::jwt:
       notes += "# TOKEN: a token of the issuer.\n";
       return " -H \"Authorization: Bearer $TOKEN\"";
-    case Kind::mtls:
+    case ScopeKind::mtls:
       notes += "# client.pem, client.key: a client's certificate and its key.\n";
       return " --cert client.pem --key client.key";
   }

@@ -1,8 +1,8 @@
 #include "cli/commands/operator_command.hpp"
 
-#include "cli/commands.hpp"
 #include "cli/commands/approvals_print.hpp"
 #include "cli/commands/tables.hpp"
+#include "cli/exit_code.hpp"
 #include "cli/settings/environment.hpp"
 #include "cli/terminal/messages.hpp"
 #include "core/bytes/percent.hpp"
@@ -43,7 +43,7 @@ std::string login_name() {
   return name;
 }
 
-int exit_code_of(int status) {
+int exit_code_of_status(int status) {
   if (status == 200) return done;
   if (status == 404) return not_found;
   if (status == 409) return refused;
@@ -55,57 +55,58 @@ int exit_code_of(int status) {
 
 }  // namespace
 
-OperatorCommand::OperatorCommand(CLI::App& app, const char* name, const char* text, Form form)
+OperatorCommand::OperatorCommand(const Command& program, const char* name, const char* text,
+                                 Form form)
     : name_(form.parent.empty() ? name : form.parent + " " + name),
-      command_(app.add_subcommand(name, text)) {
+      command_(program.add_command(name, text)) {
   access_.operator_name = login_name();
   // A variable only: other users of the machine see the arguments of a process.
   if (const char* const token = std::getenv("IDEM_ADMIN_TOKEN"); token != nullptr) {
     access_.token = token;
   }
   if (form.has_verbs) {
-    command_->require_subcommand(1);
+    command_.require_command();
     // Verbs inherit it, but do not list the options of the command.
-    command_->footer(
-        command_->get_footer() +
+    command_.set_notes(
+        command_.notes() +
         "\nBefore or after the verb: --admin-url, --admin-..., --json, --operator (idem " + name +
         " --help).");
   }
-  // Declared once, not for each verb: CLI11 also reads the variables of verbs that were not given,
-  // and the last one would win over the flag.
-  command_->add_option("--admin-url", access_.url, "URL of the admin listener")
-      ->envname("IDEM_ADMIN_URL")
-      ->capture_default_str();
+  // Declared once, not for each verb: the parser also reads the variables of verbs that were not
+  // given, and the last one would win over the flag.
+  command_.add_option("--admin-url", access_.url, "URL of the admin listener")
+      .variable("IDEM_ADMIN_URL")
+      .show_default();
   command_
-      ->add_option("--admin-token-file", access_.token_file,
-                   "file with the token to log in with, instead of IDEM_ADMIN_TOKEN; by default "
-                   "the one that a gateway on this machine names")
-      ->type_name("FILE")
-      ->envname("IDEM_ADMIN_TOKEN_FILE");
+      .add_option("--admin-token-file", access_.token_file,
+                  "file with the token to log in with, instead of IDEM_ADMIN_TOKEN; by default "
+                  "the one that a gateway on this machine names")
+      .file()
+      .variable("IDEM_ADMIN_TOKEN_FILE");
   command_
-      ->add_option("--admin-ca", access_.ca_file,
-                   "PEM file: the CA of the admin listener's certificate; by default the system's")
-      ->type_name("FILE")
-      ->envname("IDEM_ADMIN_CA");
+      .add_option("--admin-ca", access_.ca_file,
+                  "PEM file: the CA of the admin listener's certificate; by default the system's")
+      .file()
+      .variable("IDEM_ADMIN_CA");
   command_
-      ->add_option("--admin-cert", access_.certificate_file,
-                   "PEM file: a certificate to log in with")
-      ->type_name("FILE")
-      ->envname("IDEM_ADMIN_CERT");
-  command_->add_option("--admin-key", access_.key_file, "PEM file: its key, without a passphrase")
-      ->type_name("FILE")
-      ->envname("IDEM_ADMIN_KEY");
-  command_->add_flag("--json", json_, "print the admin API's answer unchanged");
+      .add_option("--admin-cert", access_.certificate_file,
+                  "PEM file: a certificate to log in with")
+      .file()
+      .variable("IDEM_ADMIN_CERT");
+  command_.add_option("--admin-key", access_.key_file, "PEM file: its key, without a passphrase")
+      .file()
+      .variable("IDEM_ADMIN_KEY");
+  command_.add_flag("--json", json_, "print the admin API's answer unchanged");
   if (!form.decides) return;
   command_
-      ->add_option("--operator", access_.operator_name,
-                   "who decides, for the evidence log; by default USER@HOST")
-      ->envname("IDEM_OPERATOR");
+      .add_option("--operator", access_.operator_name,
+                  "who decides, for the evidence log; by default USER@HOST")
+      .variable("IDEM_OPERATOR");
 }
 
-CLI::App* OperatorCommand::declare(const char* name, const char* text) {
-  auto* one = command_->add_subcommand(name, text);
-  one->fallthrough();  // The options of the command may follow the verb.
+Command OperatorCommand::declare(const char* name, const char* text) {
+  const Command one = command_.add_command(name, text);
+  one.take_options_of_parent();  // The options of the command may follow the verb.
   return one;
 }
 
@@ -163,13 +164,11 @@ int OperatorCommand::complain_about(const AdminAnswer& answer) const {
   if (end != sentence.npos && end > 0 && sentence.compare(end, 2, ": ") == 0) {
     std::string option = "--" + sentence.substr(0, end);
     std::ranges::replace(option, '_', '-');
-    const auto has_it = [&](const CLI::App* one) {
-      return one->get_option_no_throw(option) != nullptr;
-    };
-    const auto verbs = command_->get_subcommands();
+    const auto has_it = [&](const Command& one) { return one.has_option(option); };
+    const auto verbs = command_.given_commands();
     if (has_it(command_) || std::ranges::any_of(verbs, has_it)) sentence.replace(0, end, option);
   }
-  return complain(sentence, exit_code_of(answer.status));
+  return complain(sentence, exit_code_of_status(answer.status));
 }
 
 int OperatorCommand::finish(const std::string& target, const std::string* body,

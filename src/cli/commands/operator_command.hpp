@@ -1,9 +1,8 @@
 #pragma once
 
+#include "cli/command_line/command.hpp"
 #include "cli/commands/admin_client.hpp"
 #include "json/writer.hpp"
-
-#include <CLI/CLI.hpp>
 
 #include <expected>
 #include <string>
@@ -14,7 +13,7 @@ namespace idem::cli {
 /// operator's name, and the printing of its answers.
 class OperatorCommand {
  public:
-  bool parsed() const { return command_->parsed(); }
+  bool parsed() const { return command_.parsed(); }
   /// On stderr, of variables that nobody reads and that are nearly the names of ours.
   void warn_of_variables() const;
 
@@ -24,18 +23,18 @@ class OperatorCommand {
     bool decides = true;   ///< It sends decisions, which have their operator's name.
     std::string parent{};  ///< The command of which this is a verb; empty: of none.
   };
-  /// Declares the command with the options of all its verbs; `app` outlives this.
-  OperatorCommand(CLI::App& app, const char* name, const char* text, Form form);
-  OperatorCommand(CLI::App& app, const char* name, const char* text)
-      : OperatorCommand(app, name, text, Form()) {}
+  /// Declares the command with the options of all its verbs; `program` outlives this.
+  OperatorCommand(const Command& program, const char* name, const char* text, Form form);
+  OperatorCommand(const Command& program, const char* name, const char* text)
+      : OperatorCommand(program, name, text, Form()) {}
 
-  CLI::App& command() { return *command_; }
+  const Command& command() const { return command_; }
   bool json() const { return json_; }
   const std::string& name() const { return name_; }
   const std::string& admin_url() const { return access_.url; }
 
   /// Declares a verb.
-  CLI::App* declare(const char* name, const char* text);
+  Command declare(const char* name, const char* text);
   /// Sends a GET, or a POST with `body`, and returns the answer. Error: the exit code; the reason
   /// is already printed.
   std::expected<AdminAnswer, int> ask(const std::string& target, const std::string* body) const;
@@ -55,7 +54,7 @@ class OperatorCommand {
 
  private:
   std::string name_;
-  CLI::App* command_;
+  Command command_;
   AdminAccess access_;
   bool json_ = false;
 };

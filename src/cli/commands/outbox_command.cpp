@@ -1,9 +1,11 @@
 #include "cli/commands/outbox_command.hpp"
 
-#include "cli/commands.hpp"
 #include "cli/commands/outbox_print.hpp"
+#include "cli/exit_code.hpp"
 #include "core/bytes/percent.hpp"
 #include "json/writer.hpp"
+
+#include <utility>
 
 namespace idem::cli {
 namespace {
@@ -15,30 +17,28 @@ std::string number_or_nothing(const std::optional<std::size_t>& number) {
 
 }  // namespace
 
-OutboxCommand::OutboxCommand(CLI::App& app)
-    : OperatorCommand(app, "outbox", "See the messages of a running gateway or worker"),
+OutboxCommand::OutboxCommand(const Command& program)
+    : OperatorCommand(program, "outbox", "See the messages of a running gateway or worker"),
       list_(declare("list", "List a page of messages, oldest first")),
       show_(declare("show", "Show one message with its history")),
       retry_(declare("retry", "Send a waiting message now")) {
   list_
-      ->add_option("--state", state_,
-                   "only messages that are waiting, delivered, dead or discarded")
-      ->type_name("TEXT:{waiting,delivered,dead,discarded}");
-  list_->add_option("--destination", destination_, "only to this destination");
-  list_->add_option("--operation-ref", operation_ref_,
-                    "only those that were sent with this record");
-  list_->add_option("--limit", limit_, "messages in a page, 1 to 1000");
-  list_->add_option("--cursor", cursor_, "continue after an earlier page");
-  for (auto* const one : {show_, retry_}) {
-    one->add_option("id", id_, "the message's id: 32 hexadecimal digits")->required();
+      .add_option("--state", state_, "only messages that are waiting, delivered, dead or discarded")
+      .choices({"waiting", "delivered", "dead", "discarded"});
+  list_.add_option("--destination", destination_, "only to this destination");
+  list_.add_option("--operation-ref", operation_ref_, "only those that were sent with this record");
+  list_.add_option("--limit", limit_, "messages in a page, 1 to 1000");
+  list_.add_option("--cursor", cursor_, "continue after an earlier page");
+  for (const auto& one : {show_, retry_}) {
+    one.add_option("id", id_, "the message's id: 32 hexadecimal digits").required();
   }
 }
 
 int OutboxCommand::run() {
-  if (show_->parsed()) {
+  if (show_.parsed()) {
     return finish("/v1/outbox/" + percent_encoded(id_), nullptr, print_message);
   }
-  if (retry_->parsed()) {
+  if (retry_.parsed()) {
     const std::string body = "{}";
     return finish("/v1/outbox/" + percent_encoded(id_) + "/retry", &body, print_message);
   }
@@ -51,40 +51,41 @@ int OutboxCommand::run() {
   return finish(target, nullptr, print_messages);
 }
 
-DlqCommand::DlqCommand(CLI::App& app)
-    : BulkCommand(app, "dlq", "See dead letters, and redrive or discard them"),
+DlqCommand::DlqCommand(const Command& program)
+    : BulkCommand(program, "dlq", "See dead letters, and redrive or discard them"),
       list_(declare("list", "List a page of dead letters, oldest first")),
       show_(declare("show", "Show one message with its history")),
       redrive_(declare("redrive", "Send dead letters again")),
       discard_(declare("discard", "Discard dead letters; they are never sent again")) {
-  list_->add_option("--cursor", cursor_, "continue after an earlier page");
-  show_->add_option("id", id_, "the message's id: 32 hexadecimal digits")->required();
-  for (auto* const one : {list_, redrive_, discard_}) {
-    one->add_option("--destination", destination_, "only to this destination");
-    one->add_option("--limit", limit_, "this many at most, 1 to 1000");
+  list_.add_option("--cursor", cursor_, "continue after an earlier page");
+  show_.add_option("id", id_, "the message's id: 32 hexadecimal digits").required();
+  for (const auto& one : {list_, redrive_, discard_}) {
+    one.add_option("--destination", destination_, "only to this destination");
+    one.add_option("--limit", limit_, "this many at most, 1 to 1000");
   }
-  for (auto* const one : {redrive_, discard_}) {
-    one->add_option("id", id_, "one message's id; without it give --destination, --type or --all");
-    one->add_option("--type", type_, "only of this type");
-    one->add_flag("--all", all_, "every dead letter; not with an id, --destination or --type");
-    one->add_flag("--dry-run", dry_run_, "print what would be done, and change nothing");
-    one->add_option("--reason", reason_, "why, for the message's history")->required();
-    one->add_flag("--job", as_job_,
-                  "as a job, of any number of messages: it shows their number and asks");
-    declare_job(*one, one == redrive_ ? HasRate::yes : HasRate::no);
+  for (const auto& [one, has_rate] :
+       {std::pair(redrive_, HasRate::yes), std::pair(discard_, HasRate::no)}) {
+    one.add_option("id", id_, "one message's id; without it give --destination, --type or --all");
+    one.add_option("--type", type_, "only of this type");
+    one.add_flag("--all", all_, "every dead letter; not with an id, --destination or --type");
+    one.add_flag("--dry-run", dry_run_, "print what would be done, and change nothing");
+    one.add_option("--reason", reason_, "why, for the message's history").required();
+    one.add_flag("--job", as_job_,
+                 "as a job, of any number of messages: it shows their number and asks");
+    declare_job(one, has_rate);
   }
-  redrive_->add_option("--rate", rate_,
-                       "messages a second, above 0 and at most 1000; 10 by default");
-  redrive_->add_flag("--nothing-there", nothing_there_,
-                     "also messages that may have arrived: you have checked that they have not");
+  redrive_.add_option("--rate", rate_,
+                      "messages a second, above 0 and at most 1000; 10 by default");
+  redrive_.add_flag("--nothing-there", nothing_there_,
+                    "also messages that may have arrived: you have checked that they have not");
 }
 
 int DlqCommand::run() {
-  if (show_->parsed()) {
+  if (show_.parsed()) {
     return finish("/v1/outbox/" + percent_encoded(id_), nullptr, print_message);
   }
-  if (redrive_->parsed()) return order("redrive");
-  if (discard_->parsed()) return order("discard");
+  if (redrive_.parsed()) return order("redrive");
+  if (discard_.parsed()) return order("discard");
   std::string target = "/v1/dlq";
   add_parameter(target, "destination", destination_);
   add_parameter(target, "limit", number_or_nothing(limit_));

@@ -10,15 +10,15 @@ namespace idem::cli {
 /// `idem outbox list|show|retry`: shows and hastens messages through the admin API.
 class OutboxCommand : public OperatorCommand {
  public:
-  /// Declares the command; `app` outlives this.
-  explicit OutboxCommand(CLI::App& app);
+  /// Declares the command; `program` outlives this.
+  explicit OutboxCommand(const Command& program);
   /// The exit code.
   int run();
 
  private:
-  CLI::App* list_;
-  CLI::App* show_;
-  CLI::App* retry_;
+  Command list_;
+  Command show_;
+  Command retry_;
   std::string state_, destination_, operation_ref_, cursor_, id_;
   std::optional<std::size_t> limit_;
 };
@@ -26,17 +26,17 @@ class OutboxCommand : public OperatorCommand {
 /// `idem dlq list|show|redrive|discard`: shows dead letters and decides about them.
 class DlqCommand : public BulkCommand {
  public:
-  explicit DlqCommand(CLI::App& app);
+  explicit DlqCommand(const Command& program);
   int run();
 
  private:
   int order(const char* what);
   int order_job(const char* what);
 
-  CLI::App* list_;
-  CLI::App* show_;
-  CLI::App* redrive_;
-  CLI::App* discard_;
+  Command list_;
+  Command show_;
+  Command redrive_;
+  Command discard_;
   std::string destination_, cursor_, id_, type_, reason_;
   std::optional<std::size_t> limit_;
   std::optional<double> rate_;

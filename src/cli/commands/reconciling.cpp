@@ -2,8 +2,6 @@
 
 #include "gateway/keyed/sealing.hpp"
 
-#include <idem/worker_limits.hpp>
-
 namespace idem::cli {
 
 Reconciling::Reconciling(Store& store, LogSink log, metrics::Shard& shard, Providers providers,

@@ -1,6 +1,8 @@
 #pragma once
 
-#include "cli/commands.hpp"
+#include "cli/settings/gateway_options.hpp"
+#include "metrics/shard.hpp"
+#include "workers/reconciler.hpp"
 #include "workers/runner.hpp"
 
 #include <memory>

@@ -1,5 +1,10 @@
 #include "cli/commands/series.hpp"
 
+#include "cli/commands/tracing.hpp"
+#include "cli/settings/gateway_options.hpp"
+#include "metrics/registry.hpp"
+#include "workers/reconciler.hpp"
+
 #include <idem/version.hpp>
 
 namespace idem::cli {

@@ -1,7 +1,7 @@
 #include "cli/commands/settings_command.hpp"
 
-#include "cli/commands.hpp"
 #include "cli/commands/tables.hpp"
+#include "cli/exit_code.hpp"
 #include "json/value.hpp"
 
 #include <cstdio>
@@ -11,7 +11,7 @@ namespace {
 
 constexpr const char* config_name = "config";
 
-bool is_true(const json::Value* value) {
+bool says_true(const json::Value* value) {
   const auto* const flag = value != nullptr ? std::get_if<bool>(&value->is) : nullptr;
   return flag != nullptr && *flag;
 }
@@ -27,7 +27,7 @@ bool print_changes(const std::string& body) {
     std::printf("%s: %s -> %s%s\n", text_of(one.find("name")).c_str(),
                 or_none(text_of(one.find("before"))).c_str(),
                 or_none(text_of(one.find("after"))).c_str(),
-                is_true(one.find("needs_restart")) ? " (needs a restart)" : "");
+                says_true(one.find("needs_restart")) ? " (needs a restart)" : "");
     const std::string records = text_of(one.find("records"));
     if (records != "-") std::printf("  %s\n", records.c_str());
   }
@@ -36,7 +36,7 @@ bool print_changes(const std::string& body) {
 
 }  // namespace
 
-ChangesCommand::ChangesCommand(CLI::App& config)
+ChangesCommand::ChangesCommand(const Command& config)
     : OperatorCommand(config, "changes",
                       "Show what a reload of the running gateway would change, and what that does "
                       "to records",
@@ -54,11 +54,11 @@ int ChangesCommand::run() {
   return complain("a reload would be refused: " + text_of(why), refused);
 }
 
-ReloadCommand::ReloadCommand(CLI::App& config)
+ReloadCommand::ReloadCommand(const Command& config)
     : OperatorCommand(config, "reload",
                       "Have the running gateway apply the settings of its file, all or none",
                       {.has_verbs = false, .decides = true, .parent = config_name}) {
-  command().add_option("--reason", reason_, "for the audit")->required();
+  command().add_option("--reason", reason_, "for the audit").required();
 }
 
 int ReloadCommand::run() {

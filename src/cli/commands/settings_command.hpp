@@ -9,14 +9,14 @@ namespace idem::cli {
 class ChangesCommand : public OperatorCommand {
  public:
   /// `config`: the command `idem config`.
-  explicit ChangesCommand(CLI::App& config);
+  explicit ChangesCommand(const Command& config);
   int run();
 };
 
 /// `idem config reload`: asks the gateway to apply it.
 class ReloadCommand : public OperatorCommand {
  public:
-  explicit ReloadCommand(CLI::App& config);
+  explicit ReloadCommand(const Command& config);
   int run();
 
  private:

@@ -16,22 +16,22 @@ struct Column {
   const char* title;
   bool always = false;
 };
-constexpr std::array columns{Column{"requests", "requests", true},
-                             Column{"first", "first", true},
-                             Column{"duplicates", "duplicates", true},
-                             Column{"races", "races", true},
-                             Column{"misuse", "misuse", true},
-                             Column{"missing_key", "no key", true},
-                             Column{"bad_key", "bad key"},
-                             Column{"missing_scope", "no scope"},
-                             Column{"refused", "refused"},
-                             Column{"expired", "expired"},
-                             Column{"not_kept", "not kept"},
-                             Column{"unknown", "unknown", true},
-                             Column{"unknown_retries", "retries of unknown"},
-                             Column{"not_observed", "not observed"}};
+constexpr std::array count_columns{Column{"requests", "requests", true},
+                                   Column{"first", "first", true},
+                                   Column{"duplicates", "duplicates", true},
+                                   Column{"races", "races", true},
+                                   Column{"misuse", "misuse", true},
+                                   Column{"missing_key", "no key", true},
+                                   Column{"bad_key", "bad key"},
+                                   Column{"missing_scope", "no scope"},
+                                   Column{"refused", "refused"},
+                                   Column{"expired", "expired"},
+                                   Column{"not_kept", "not kept"},
+                                   Column{"unknown", "unknown", true},
+                                   Column{"unknown_retries", "retries of unknown"},
+                                   Column{"not_observed", "not observed"}};
 
-std::uint64_t count_of(const Value& row, const char* member) {
+std::uint64_t count_in(const Value& row, const char* member) {
   const auto* const value = row.find(member);
   if (value == nullptr) return 0;
   if (const auto* number = std::get_if<std::int64_t>(&value->is)) {
@@ -42,23 +42,23 @@ std::uint64_t count_of(const Value& row, const char* member) {
 }
 
 /// A table whose columns without a count are left out.
-class Table {
+class ShadowTable {
  public:
-  explicit Table(std::string first) : first_(std::move(first)) {}
+  explicit ShadowTable(std::string first) : first_(std::move(first)) {}
 
   void add(std::string name, const Value& counts) { rows_.push_back({std::move(name), &counts}); }
 
   void print() const {
     Rows rows{{first_}};
     for (const auto& [name, counts] : rows_) rows.push_back({name});
-    for (const Column& column : columns) {
+    for (const Column& column : count_columns) {
       const bool is_shown = column.always || std::ranges::any_of(rows_, [&](const auto& row) {
-                              return count_of(*row.second, column.member) > 0;
+                              return count_in(*row.second, column.member) > 0;
                             });
       if (!is_shown) continue;
       rows[0].push_back(column.title);
       for (std::size_t i = 0; i < rows_.size(); ++i) {
-        rows[i + 1].push_back(std::to_string(count_of(*rows_[i].second, column.member)));
+        rows[i + 1].push_back(std::to_string(count_in(*rows_[i].second, column.member)));
       }
     }
     print_table(rows, {first_});
@@ -91,18 +91,18 @@ std::string sentence(const Value& route) {
     if (count == 0) return;
     parts += (parts.empty() ? "" : "; ") + std::to_string(count) + " " + text;
   };
-  for (const auto& [member, text] : consequences) add(count_of(route, member), text);
+  for (const auto& [member, text] : consequences) add(count_in(route, member), text);
   const bool waits = text_of(route.find("mode")) == "wait";
-  add(count_of(route, "races"), waits ? "would wait for a running attempt of the same key"
+  add(count_in(route, "races"), waits ? "would wait for a running attempt of the same key"
                                       : "would get 409: an attempt of the same key runs");
   const std::string name = text_of(route.find("route"));
-  const std::string requests = std::to_string(count_of(route, "requests"));
+  const std::string requests = std::to_string(count_in(route, "requests"));
   std::string text = name + ": with enforce: on, of " + requests + " requests ";
   text += parts.empty() ? "none would have got another answer" : parts;
-  if (const auto unknown = count_of(route, "unknown"); unknown > 0) {
+  if (const auto unknown = count_in(route, "unknown"); unknown > 0) {
     text += ". " + std::to_string(unknown) + " attempts would be left unknown";
   }
-  if (const auto unseen = count_of(route, "not_observed"); unseen > 0) {
+  if (const auto unseen = count_in(route, "not_observed"); unseen > 0) {
     text += ". " + std::to_string(unseen) + " were not observed";
   }
   return text + ".";
@@ -125,7 +125,7 @@ void print_route(const Value& route) {
   std::printf("\n%s, %s since %s\n", text_of(route.find("route")).c_str(),
               text_of(route.find("enforce")) == "shadow" ? "in shadow" : "no longer in shadow",
               text_of(route.find("since")).c_str());
-  Table table("tenant, client");
+  ShadowTable table("tenant, client");
   for (const auto& tenant : items_of(route.find("tenants"))) {
     table.add(text_of(tenant.find("scope")), tenant);
     for (const auto& client : items_of(tenant.find("clients"))) {
@@ -150,7 +150,7 @@ void print_route(const Value& route) {
 }
 
 /// False: another server's answer.
-bool print_report(const std::string& json) {
+bool print_shadow_report(const std::string& json) {
   const auto report = json::parse(json);
   if (!report || text_of(report->find("since")) == "-") return false;
   const auto& routes = items_of(report->find("routes"));
@@ -159,7 +159,7 @@ bool print_report(const std::string& json) {
         "no route is in shadow: write enforce: shadow for one, or --enforce shadow for all\n");
     return true;
   }
-  Table table("route");
+  ShadowTable table("route");
   for (const auto& route : routes) table.add(text_of(route.find("route")), route);
   table.print();
   for (const auto& route : routes) print_route(route);
@@ -170,18 +170,18 @@ bool print_report(const std::string& json) {
 
 }  // namespace
 
-ShadowCommand::ShadowCommand(CLI::App& app)
-    : OperatorCommand(app, "shadow",
+ShadowCommand::ShadowCommand(const Command& program)
+    : OperatorCommand(program, "shadow",
                       "Show what enforcement would have done on routes with enforce: shadow",
                       {.has_verbs = true, .decides = false}) {
-  auto* const report = declare("report", "Counts by route, tenant and client, with examples");
-  report->add_option("--route", route_, "only the route of this name, or path");
+  const Command report = declare("report", "Counts by route, tenant and client, with examples");
+  report.add_option("--route", route_, "only the route of this name, or path");
 }
 
 int ShadowCommand::run() {
   std::string target = "/v1/shadow";
   add_parameter(target, "route", route_);
-  return finish(target, nullptr, print_report);
+  return finish(target, nullptr, print_shadow_report);
 }
 
 }  // namespace idem::cli

@@ -10,8 +10,8 @@ namespace idem::cli {
 /// the admin API.
 class ShadowCommand : public OperatorCommand {
  public:
-  /// Declares the command; `app` outlives this.
-  explicit ShadowCommand(CLI::App& app);
+  /// Declares the command; `program` outlives this.
+  explicit ShadowCommand(const Command& program);
 
   /// The exit code. 4: there is no such route.
   int run();

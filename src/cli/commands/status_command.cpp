@@ -1,7 +1,7 @@
 #include "cli/commands/status_command.hpp"
 
-#include "cli/commands.hpp"
 #include "cli/commands/tables.hpp"
+#include "cli/exit_code.hpp"
 
 #include <cstdio>
 
@@ -49,7 +49,7 @@ void add_store(Rows& rows, const Value& status) {
 }
 
 /// "-": the store did not answer.
-std::string count_of(const Value* count, bool is_exact) {
+std::string count_text(const Value* count, bool is_exact) {
   const std::string text = text_of(count);
   return (is_exact || text == "-" ? "" : "at least ") + text;
 }
@@ -65,11 +65,11 @@ void add_unsettled(Rows& rows, const Value& status) {
   const bool seen_all = text_of(status.find("seen_all")) == "yes";
   const bool seen_completed = text_of(status.find("seen_all_completed")) == "yes";
   rows.push_back(
-      {"contested", count_of(status.find("contested"), seen_all && seen_completed) +
+      {"contested", count_text(status.find("contested"), seen_all && seen_completed) +
                         (seen_all && !seen_completed
                              ? "; not all completed records were read: idem keys list --contested"
                              : "")});
-  rows.push_back({"leases overdue", count_of(status.find("leases_overdue"), seen_all)});
+  rows.push_back({"leases overdue", count_text(status.find("leases_overdue"), seen_all)});
   if (const auto* const age = status.find("reap_oldest_due_seconds");
       age != nullptr && !std::holds_alternative<std::nullptr_t>(age->is)) {
     rows.push_back({"reaper behind by", text_of(age) + " s at most"});
@@ -120,8 +120,8 @@ bool is_status(const Value& answer) {
 
 }  // namespace
 
-StatusCommand::StatusCommand(CLI::App& app)
-    : OperatorCommand(app, "status",
+StatusCommand::StatusCommand(const Command& program)
+    : OperatorCommand(program, "status",
                       "Show how a running gateway or worker is; exit code 1: something is down or "
                       "needs an operator",
                       {.has_verbs = false, .decides = false}) {}

@@ -1,7 +1,7 @@
 #include "cli/commands/store_command.hpp"
 
-#include "cli/commands.hpp"
 #include "cli/commands/tables.hpp"
+#include "cli/exit_code.hpp"
 #include "cli/terminal/progress.hpp"
 #include "json/writer.hpp"
 
@@ -89,8 +89,8 @@ void print_counts(const Counts& counts) {
 
 }  // namespace
 
-StoreCommand::StoreCommand(CLI::App& app)
-    : OperatorCommand(app, "store",
+StoreCommand::StoreCommand(const Command& program)
+    : OperatorCommand(program, "store",
                       "Copy a store to another; back up, check and restore an embedded store; work "
                       "on what lies in that of a running gateway"),
       rekey_(declare("rekey",
@@ -99,20 +99,21 @@ StoreCommand::StoreCommand(CLI::App& app)
       shred_(declare("shred",
                      "Delete the keys of a scope, so that all answers and requests that it has in "
                      "the store are unreadable for good; with encryption.key_per_scope")),
-      files_(declare("backup", StoreFileVerbs::backup_text),
+      // Braces: help shows them in this order, and arguments in parentheses have none.
+      files_{declare("restore", StoreFileVerbs::restore_text),
              declare("check", StoreFileVerbs::check_text),
-             declare("restore", StoreFileVerbs::restore_text)),
+             declare("backup", StoreFileVerbs::backup_text)},
       copy_(declare("copy", StoreCopyVerb::text)) {
-  shred_->add_option("--scope", scope_, "the scope, as idem keys list shows it")->required();
-  shred_->add_option("--reason", reason_, "why, for the audit")->required();
-  shred_->add_flag("--yes", yes_, "do it without asking");
+  shred_.add_option("--scope", scope_, "the scope, as idem keys list shows it").required();
+  shred_.add_option("--reason", reason_, "why, for the audit").required();
+  shred_.add_flag("--yes", yes_, "do it without asking");
 }
 
 int StoreCommand::run() {
   if (files_.parsed()) return files_.run(json());
   if (copy_.parsed()) return copy_.run(json());
-  if (shred_->parsed()) return shred();
-  return rekey_->parsed() ? rekey() : usage;
+  if (shred_.parsed()) return shred();
+  return rekey_.parsed() ? rekey() : usage;
 }
 
 // ---- shred ----

@@ -17,7 +17,7 @@ namespace idem::cli {
 /// another.
 class StoreCommand : public OperatorCommand {
  public:
-  explicit StoreCommand(CLI::App& app);
+  explicit StoreCommand(const Command& program);
 
   /// The exit code.
   int run();
@@ -29,8 +29,8 @@ class StoreCommand : public OperatorCommand {
   std::expected<json::Value, int> shred_step(std::optional<std::int64_t> key);
   bool confirms() const;
 
-  CLI::App* rekey_;
-  CLI::App* shred_;
+  Command rekey_;
+  Command shred_;
   StoreFileVerbs files_;
   StoreCopyVerb copy_;
   std::string scope_;

@@ -37,7 +37,7 @@ void print_text(const CopyReport& report) {
   std::puts(what_now(report));
 }
 
-void print_as_json(const CopyReport& report) {
+void print_copy_as_json(const CopyReport& report) {
   const CopyPass& pass = report.pass;
   json::Writer out;
   out.begin_object();
@@ -68,7 +68,7 @@ void print_undone(bool json) {
 }
 
 void print(const CopyReport& report, bool json) {
-  json ? print_as_json(report) : print_text(report);
+  json ? print_copy_as_json(report) : print_text(report);
 }
 
 }  // namespace idem::cli

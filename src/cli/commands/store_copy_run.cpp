@@ -1,7 +1,7 @@
 #include "cli/commands/store_copy_run.hpp"
 
-#include "cli/commands.hpp"
 #include "cli/commands/tables.hpp"
+#include "cli/exit_code.hpp"
 #include "cli/terminal/progress.hpp"
 #include "core/bytes/rfc3339.hpp"
 #include "core/naming/copied_identity.hpp"

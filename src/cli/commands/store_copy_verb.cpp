@@ -1,8 +1,8 @@
 #include "cli/commands/store_copy_verb.hpp"
 
-#include "cli/commands.hpp"
+#include "cli/commands/store_complaint.hpp"
 #include "cli/commands/store_copy_run.hpp"
-#include "cli/commands/tables.hpp"
+#include "cli/exit_code.hpp"
 #include "cli/process/resources.hpp"
 
 #include <csignal>
@@ -10,11 +10,6 @@
 
 namespace idem::cli {
 namespace {
-
-int complain(const std::string& sentence, int code) {
-  std::fprintf(stderr, "idem store: %s\n", printable(sentence).c_str());
-  return code;
-}
 
 /// A kind that can be copied; the error is a sentence.
 std::expected<const KnownKind*, std::string> kind_of(const std::string& url) {
@@ -28,9 +23,9 @@ std::expected<const KnownKind*, std::string> kind_of(const std::string& url) {
 
 }  // namespace
 
-StoreCopyVerb::StoreCopyVerb(CLI::App* copy) : copy_(*copy) {
-  copy_.add_option("from", from_, "URL of the store to be copied")->required();
-  copy_.add_option("to", to_, "URL of the copy, a store that does not exist yet")->required();
+StoreCopyVerb::StoreCopyVerb(const Command& copy) : copy_(copy) {
+  copy_.add_option("from", from_, "URL of the store to be copied").required();
+  copy_.add_option("to", to_, "URL of the copy, a store that does not exist yet").required();
   copy_.add_flag("--prepare", prepare_,
                  "copy what is there while gateways serve from FROM, as often as you like, so that "
                  "the copy itself is short; the copy is not finished by it");
@@ -47,21 +42,21 @@ int StoreCopyVerb::run(bool json) const {
   std::signal(SIGXFSZ, SIG_IGN);
   raise_descriptor_limit();
   if (int{prepare_} + int{keep_source_} + int{undo_} > 1) {
-    return complain("give one of --prepare, --keep-source and --undo", usage);
+    return complain_of_store("give one of --prepare, --keep-source and --undo", usage);
   }
   const auto from = kind_of(from_);
-  if (!from) return complain(from.error(), usage);
+  if (!from) return complain_of_store(from.error(), usage);
   const auto to = kind_of(to_);
-  if (!to) return complain(to.error(), usage);
+  if (!to) return complain_of_store(to.error(), usage);
   const CopyOrder order{from_, to_, prepare_, keep_source_, lost_copy_};
   if (undo_) {
     const auto undone = undo_copy(order, **from, **to);
-    if (!undone) return complain(undone.error().why, undone.error().code);
+    if (!undone) return complain_of_store(undone.error().why, undone.error().code);
     print_undone(json);
     return done;
   }
   const auto report = run_copy(order, **from, **to);
-  if (!report) return complain(report.error().why, report.error().code);
+  if (!report) return complain_of_store(report.error().why, report.error().code);
   print(*report, json);
   return done;
 }

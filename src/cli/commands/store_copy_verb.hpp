@@ -1,6 +1,6 @@
 #pragma once
 
-#include <CLI/CLI.hpp>
+#include "cli/command_line/command.hpp"
 
 #include <string>
 
@@ -12,7 +12,7 @@ namespace idem::cli {
 class StoreCopyVerb {
  public:
   /// The verb is declared already, and outlives this.
-  explicit StoreCopyVerb(CLI::App* copy);
+  explicit StoreCopyVerb(const Command& copy);
 
   static constexpr const char* text =
       "Copy a store to a new one of any kind, compare the two, and close the old one, so that only "
@@ -23,7 +23,7 @@ class StoreCopyVerb {
   int run(bool json) const;
 
  private:
-  CLI::App& copy_;
+  Command copy_;
   std::string from_;
   std::string to_;
   bool prepare_ = false;

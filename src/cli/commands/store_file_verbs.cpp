@@ -1,7 +1,8 @@
 #include "cli/commands/store_file_verbs.hpp"
 
-#include "cli/commands.hpp"
+#include "cli/commands/store_complaint.hpp"
 #include "cli/commands/tables.hpp"
+#include "cli/exit_code.hpp"
 #include "cli/process/resources.hpp"
 #include "cli/terminal/progress.hpp"
 #include "core/bytes/rfc3339.hpp"
@@ -19,24 +20,19 @@
 namespace idem::cli {
 namespace {
 
-constexpr std::array states{State::pending,          State::in_progress, State::completed,
-                            State::failed_retryable, State::unknown,     State::expired};
+constexpr std::array all_states{State::pending,          State::in_progress, State::completed,
+                                State::failed_retryable, State::unknown,     State::expired};
 
-int complain(const std::string& sentence, int code) {
-  std::fprintf(stderr, "idem store: %s\n", printable(sentence).c_str());
-  return code;
-}
-
-int complain(const StoreFileError& error) {
+int complain_of_file(const StoreFileError& error) {
   switch (error.kind) {
     case StoreFileError::Kind::not_found:
-      return complain(error.why, not_found);
+      return complain_of_store(error.why, not_found);
     case StoreFileError::Kind::refused:
-      return complain(error.why, refused);
+      return complain_of_store(error.why, refused);
     case StoreFileError::Kind::failed:
       break;
   }
-  return complain(error.why, failed);
+  return complain_of_store(error.why, failed);
 }
 
 struct Place {
@@ -77,23 +73,23 @@ StoreFileProgress shown_by(Progress& progress, const char* unit) {
   };
 }
 
-std::uint64_t records_of(const StoreFileReport& report) {
+std::uint64_t all_records_of(const StoreFileReport& report) {
   std::uint64_t all = 0;
   for (const auto count : report.by_state) all += count;
   return all;
 }
 
-std::uint64_t count_of(const StoreFileReport& report, State state) {
+std::uint64_t records_in(const StoreFileReport& report, State state) {
   return report.by_state[static_cast<std::size_t>(state)];
 }
 
-void print_report(const StoreFileReport& report) {
-  std::printf("records %llu", static_cast<unsigned long long>(records_of(report)));
+void print_file_report(const StoreFileReport& report) {
+  std::printf("records %llu", static_cast<unsigned long long>(all_records_of(report)));
   const char* before = ": ";
-  for (const State state : states) {
-    if (count_of(report, state) == 0) continue;
+  for (const State state : all_states) {
+    if (records_in(report, state) == 0) continue;
     std::printf("%s%s %llu", before, std::string(name_of(state)).c_str(),
-                static_cast<unsigned long long>(count_of(report, state)));
+                static_cast<unsigned long long>(records_in(report, state)));
     before = ", ";
   }
   std::printf("\nbytes %llu\n", static_cast<unsigned long long>(report.bytes));
@@ -119,7 +115,7 @@ void write_report(json::Writer& out, const StoreFileReport& report) {
   out.member("store_id", report.store_id);
   out.name("records");
   out.begin_object();
-  for (const State state : states) out.member(name_of(state), count_of(report, state));
+  for (const State state : all_states) out.member(name_of(state), records_in(report, state));
   out.end_object();
   out.member("evidence", report.evidence);
   out.member("journal_lines", report.journal_lines);
@@ -144,7 +140,7 @@ void write_report(json::Writer& out, const StoreFileReport& report) {
   out.end_array();
 }
 
-void print_json(json::Writer& out) {
+void print_object(json::Writer& out) {
   out.end_object();
   const std::string text = out.take() + "\n";
   std::fwrite(text.data(), 1, text.size(), stdout);
@@ -152,7 +148,7 @@ void print_json(json::Writer& out) {
 
 int end_of(const StoreFileReport& report) {
   if (report.found == 0) return done;
-  return complain(fmt::format("{} findings", report.found), refused);
+  return complain_of_store(fmt::format("{} findings", report.found), refused);
 }
 
 void print_what_a_restore_means(const Restored& restored) {
@@ -163,11 +159,11 @@ void print_what_a_restore_means(const Restored& restored) {
       "restored the state of %s: %llu records, of which %llu are unknown now (%llu were "
       "in_progress "
       "there, %llu pending, %llu failed_retryable)\n",
-      when.c_str(), static_cast<unsigned long long>(records_of(from)),
+      when.c_str(), static_cast<unsigned long long>(all_records_of(from)),
       static_cast<unsigned long long>(restored.unknown),
-      static_cast<unsigned long long>(count_of(from, State::in_progress)),
-      static_cast<unsigned long long>(count_of(from, State::pending)),
-      static_cast<unsigned long long>(count_of(from, State::failed_retryable)));
+      static_cast<unsigned long long>(records_in(from, State::in_progress)),
+      static_cast<unsigned long long>(records_in(from, State::pending)),
+      static_cast<unsigned long long>(records_in(from, State::failed_retryable)));
   if (!restored.old_store.empty()) std::printf("old store %s\n", restored.old_store.c_str());
   std::printf(
       "This store knows no key that came after %s: a retry of such a request would be done a "
@@ -179,18 +175,15 @@ void print_what_a_restore_means(const Restored& restored) {
 
 }  // namespace
 
-StoreFileVerbs::StoreFileVerbs(CLI::App* backup, CLI::App* check, CLI::App* restore)
-    : backup_(*backup), check_(*check), restore_(*restore) {
-  backup_.add_option("store", store_, "URL of the store: embedded:PATH or sqlite:PATH")->required();
+StoreFileVerbs::StoreFileVerbs(const Command& restore, const Command& check, const Command& backup)
+    : backup_(backup), check_(check), restore_(restore) {
+  backup_.add_option("store", store_, "URL of the store: embedded:PATH or sqlite:PATH").required();
   backup_.add_option("file", file_, "the new file, of embedded: a directory; it must not exist")
-      ->required()
-      ->type_name("FILE");
-  check_.add_option("store", store_, "URL of the store, or the path of a backup")
-      ->required()
-      ->type_name("FILE");
-  restore_.add_option("file", file_, "the backup")->required()->type_name("FILE");
-  restore_.add_option("store", store_, "URL of the store: embedded:PATH or sqlite:PATH")
-      ->required();
+      .required()
+      .file();
+  check_.add_option("store", store_, "URL of the store, or the path of a backup").required().file();
+  restore_.add_option("file", file_, "the backup").required().file();
+  restore_.add_option("store", store_, "URL of the store: embedded:PATH or sqlite:PATH").required();
   restore_.add_flag("--replace", replace_,
                     "move a store that is there to another name in its folder, and print that");
   restore_.add_flag("--accept-damage", accept_damage_,
@@ -211,42 +204,42 @@ int StoreFileVerbs::run(bool json) const {
 
 int StoreFileVerbs::back_up(bool json) const {
   const auto place = place_of(store_);
-  if (!place) return complain(place.error(), usage);
+  if (!place) return complain_of_store(place.error(), usage);
   std::expected<StoreFileReport, StoreFileError> report;
   {
     Progress progress("idem store: ", "copying");
     report = place->kind->backup(place->path, absolute(file_), shown_by(progress, "pages"));
   }
-  if (!report) return complain(report.error());
+  if (!report) return complain_of_file(report.error());
   if (json) {
     json::Writer out;
     out.begin_object();
     out.member("file", absolute(file_));
     write_report(out, *report);
-    print_json(out);
+    print_object(out);
   } else {
     std::printf("backup %s\n", absolute(file_).c_str());
-    print_report(*report);
+    print_file_report(*report);
   }
   return end_of(*report);
 }
 
 int StoreFileVerbs::check(bool json) const {
   const auto place = place_or_file(store_);
-  if (!place) return complain(place.error(), usage);
+  if (!place) return complain_of_store(place.error(), usage);
   std::expected<StoreFileReport, StoreFileError> report;
   {
     Progress progress("idem store: ", "checking");
     report = place->kind->check(place->path, shown_by(progress, "rows"));
   }
-  if (!report) return complain(report.error());
+  if (!report) return complain_of_file(report.error());
   if (json) {
     json::Writer out;
     out.begin_object();
     write_report(out, *report);
-    print_json(out);
+    print_object(out);
   } else {
-    print_report(*report);
+    print_file_report(*report);
     if (report->found == 0) std::puts("ok");
   }
   return end_of(*report);
@@ -254,7 +247,7 @@ int StoreFileVerbs::check(bool json) const {
 
 int StoreFileVerbs::restore(bool json) const {
   const auto place = place_of(store_);
-  if (!place) return complain(place.error(), usage);
+  if (!place) return complain_of_store(place.error(), usage);
   std::expected<Restored, StoreFileError> restored;
   {
     Progress progress("idem store: ", "restoring");
@@ -264,7 +257,7 @@ int StoreFileVerbs::restore(bool json) const {
                                      .accept_damage = accept_damage_,
                                      .progress = shown_by(progress, "pages")});
   }
-  if (!restored) return complain(restored.error());
+  if (!restored) return complain_of_file(restored.error());
   if (json) {
     json::Writer out;
     out.begin_object();
@@ -275,7 +268,7 @@ int StoreFileVerbs::restore(bool json) const {
     out.begin_object();
     write_report(out, restored->from);
     out.end_object();
-    print_json(out);
+    print_object(out);
   } else {
     print_what_a_restore_means(*restored);
   }

@@ -1,6 +1,6 @@
 #pragma once
 
-#include <CLI/CLI.hpp>
+#include "cli/command_line/command.hpp"
 
 #include <string>
 
@@ -11,7 +11,7 @@ namespace idem::cli {
 class StoreFileVerbs {
  public:
   /// Each verb is declared already, and outlives this.
-  StoreFileVerbs(CLI::App* backup, CLI::App* check, CLI::App* restore);
+  StoreFileVerbs(const Command& restore, const Command& check, const Command& backup);
 
   static constexpr const char* backup_text =
       "Copy the embedded store to a file, beside a gateway that serves from it or not";
@@ -29,9 +29,9 @@ class StoreFileVerbs {
   int check(bool json) const;
   int restore(bool json) const;
 
-  CLI::App& backup_;
-  CLI::App& check_;
-  CLI::App& restore_;
+  Command backup_;
+  Command check_;
+  Command restore_;
   std::string store_;
   std::string file_;
   bool replace_ = false;

@@ -1,16 +1,18 @@
 #include "cli/commands/usage_error.hpp"
 
-#include "cli/commands.hpp"
+#include "cli/command_line/words.hpp"
+#include "cli/exit_code.hpp"
 #include "cli/terminal/messages.hpp"
 #include "config/words.hpp"
 
 #include <algorithm>
 #include <cctype>
+#include <optional>
+#include <string_view>
+#include <vector>
 
 namespace idem::cli {
 namespace {
-
-bool any_command(const CLI::App* /*command*/) { return true; }
 
 /// "; did you mean WORD? ", or "; " alone.
 std::string suggestion(const std::string& wrong, const std::vector<std::string>& words) {
@@ -19,33 +21,28 @@ std::string suggestion(const std::string& wrong, const std::vector<std::string>&
   return meant.empty() ? "; " : meant + " ";
 }
 
-std::vector<std::string> commands_of(const CLI::App& app) {
+std::vector<std::string> commands_of(const Command& command) {
   std::vector<std::string> names;
-  for (const auto* const one : app.get_subcommands(any_command)) names.push_back(one->get_name());
+  for (const auto& one : command.commands()) names.push_back(one.name());
   return names;
 }
 
-/// Those that may stand behind `app`.
-std::vector<std::string> options_of(const CLI::App& app) {
+/// The long names of the options that may stand behind `command`.
+std::vector<std::string> options_of(const Command& command) {
   std::vector<std::string> names;
-  for (const auto* at = &app; at != nullptr;
-       at = at->get_fallthrough() ? at->get_parent() : nullptr) {
-    for (const auto* const option : at->get_options()) {
-      for (const auto& name : option->get_lnames()) names.push_back("--" + name);
+  for (std::optional<Command> at = command; at;
+       at = at->takes_options_of_parent() ? at->parent() : std::nullopt) {
+    for (const auto& option : at->options()) {
+      for (const auto& name : option.names) {
+        if (name.starts_with("--")) names.push_back(name);
+      }
     }
   }
   return names;
 }
 
-std::string joined(const std::vector<std::string>& words) {
-  std::string all;
-  for (const auto& word : words) all += (all.empty() ? "" : ", ") + word;
-  return all;
-}
-
 /// The parser's own words, which begin with a capital unless an option's name does.
-std::string own_words(const CLI::ParseError& error) {
-  std::string text = error.what();
+std::string own_words(std::string text) {
   if (text.size() > 1 && std::islower(static_cast<unsigned char>(text[1])) != 0) {
     text[0] = static_cast<char>(std::tolower(static_cast<unsigned char>(text[0])));
   }
@@ -55,41 +52,41 @@ std::string own_words(const CLI::ParseError& error) {
 
 }  // namespace
 
-int refuse_usage(const CLI::App& app, const CLI::ParseError& error) {
-  const CLI::App* at = &app;
+int refuse_usage(const Command& program, const std::string& complaint) {
+  Command at = program;
   std::string command;
-  for (auto parsed = at->get_subcommands(); !parsed.empty(); parsed = at->get_subcommands()) {
-    at = parsed.front();
-    command += (command.empty() ? "" : " ") + at->get_name();
+  for (auto given = at.given_commands(); !given.empty(); given = at.given_commands()) {
+    at = given.front();
+    command += (command.empty() ? "" : " ") + at.name();
   }
   const std::string help = "idem " + command + (command.empty() ? "--help" : " --help");
   const auto refuse = [&](const std::string& sentence) {
     return say_error(command, sentence, usage);
   };
-  const auto left = app.remaining(true);
+  const auto left = program.all_words_left();
   const auto option = std::ranges::find_if(
       left, [](const std::string& word) { return word.size() > 1 && word.starts_with('-'); });
   if (option != left.end() && *option != "--") {
     // Behind the "=" there may be a secret.
     const std::string name = option->substr(0, option->find('='));
-    return refuse("there is no option " + config::shown(name) + suggestion(name, options_of(*at)) +
+    return refuse("there is no option " + config::shown(name) + suggestion(name, options_of(at)) +
                   help + " lists them");
   }
-  const bool lacks_command = at->get_require_subcommand_min() > 0;
-  const auto words = at->remaining();
+  const bool lacks_command = at.requires_command();
+  const auto words = at.words_left();
   if (lacks_command && !words.empty()) {
     return refuse("there is no command " + config::shown(words.front()) +
-                  suggestion(words.front(), commands_of(*at)) + help + " lists them");
+                  suggestion(words.front(), commands_of(at)) + help + " lists them");
   }
   if (lacks_command) {
-    return refuse("a command is missing: " + joined(commands_of(*at)) + "; " + help +
+    return refuse("a command is missing: " + joined(commands_of(at), ", ") + "; " + help +
                   " says what each does");
   }
   if (!left.empty()) {
     return refuse(config::shown(left.front()) + " is one word too many; " + help +
                   " shows how to write it");
   }
-  return refuse(own_words(error) + "; " + help + " shows how to write it");
+  return refuse(own_words(complaint) + "; " + help + " shows how to write it");
 }
 
 }  // namespace idem::cli

@@ -7,8 +7,10 @@
 #include "cli/settings/noted_settings.hpp"
 #include "cli/settings/opening.hpp"
 #include "cli/settings/settings_source.hpp"
+#include "cli/settings/units.hpp"
 #include "gateway/route.hpp"
 #include "workers/lifecycle.hpp"
+#include "workers/reconciler.hpp"
 
 #include <csignal>
 #include <cstdio>

@@ -1,11 +1,12 @@
 #include "cli/doctor/doctor_command.hpp"
 
-#include "cli/commands.hpp"
 #include "cli/commands/tables.hpp"
 #include "cli/doctor/file_checks.hpp"
+#include "cli/doctor/finding.hpp"
 #include "cli/doctor/machine_checks.hpp"
 #include "cli/doctor/network_checks.hpp"
 #include "cli/doctor/store_checks.hpp"
+#include "cli/exit_code.hpp"
 #include "cli/process/resources.hpp"
 #include "json/writer.hpp"
 
@@ -23,11 +24,9 @@
 #include <thread>
 
 namespace idem::cli {
+namespace doctor {
 namespace {
 
-using doctor::Finding;
-using doctor::Findings;
-using doctor::Probe;
 using Result = Finding::Result;
 
 // More than all waits of one probe of a service together, and than a store's start takes.
@@ -131,16 +130,17 @@ std::string as_text(const Findings& findings) {
 }
 
 }  // namespace
+}  // namespace doctor
 
-DoctorCommand::DoctorCommand(CLI::App& app)
-    : command_(*app.add_subcommand(
+DoctorCommand::DoctorCommand(const Command& program)
+    : command_(program.add_command(
           "doctor",
           "Look at store, clock, disks, limits, upstream, providers and certificates, and "
           "say what to do; changes nothing")),
       settings_(command_) {
   command_.add_flag("--json", json_, "print the findings as JSON");
-  command_.footer(
-      command_.get_footer() +
+  command_.set_notes(
+      command_.notes() +
       "\nIt reads the settings as a start does, and looks at: the store (who may read its file, "
       "whether it accepts the settings, what its server may lose), the clock beside the store's "
       "and NTP, room and kind of each disk, the limits of open files and file sizes, whether "
@@ -152,7 +152,7 @@ DoctorCommand::DoctorCommand(CLI::App& app)
   command_
       .add_option("--role", role_,
                   "whose settings: gateway or worker; by default, which of them they look like")
-      ->check(CLI::IsMember({"guessed", "gateway", "worker"}));
+      .one_of({"guessed", "gateway", "worker"});
 }
 
 int DoctorCommand::run() const {
@@ -163,21 +163,21 @@ int DoctorCommand::run() const {
   const Purpose purpose = is_worker ? Purpose::worker : Purpose::gateway;
   const auto read = settings_.read_for(purpose);
   if (!read) return settings_.refuse("doctor", read.error());
-  Findings findings;
+  doctor::Findings findings;
   for (const auto& warning : read->warnings) {
-    findings.push_back(Finding::warning("settings", warning, "correct the setting"));
+    findings.push_back(doctor::Finding::warning("settings", warning, "correct the setting"));
   }
-  std::vector<Probe> probes{doctor::store_probe(read->options)};
+  std::vector<doctor::Probe> probes{doctor::store_probe(read->options)};
   std::ranges::move(doctor::service_probes(*read), std::back_inserter(probes));
   bool left_behind = false;
-  std::ranges::move(run_all(std::move(probes), left_behind), std::back_inserter(findings));
+  std::ranges::move(doctor::run_all(std::move(probes), left_behind), std::back_inserter(findings));
   std::ranges::move(doctor::check_machine(read->options), std::back_inserter(findings));
   std::ranges::move(doctor::check_listeners(read->options, purpose), std::back_inserter(findings));
   std::ranges::move(doctor::check_files(*read), std::back_inserter(findings));
-  const std::string text = json_ ? as_json(findings) : as_text(findings);
+  const std::string text = json_ ? doctor::as_json(findings) : doctor::as_text(findings);
   std::fwrite(text.data(), 1, text.size(), stdout);
   const bool is_fine = std::ranges::none_of(
-      findings, [](const Finding& one) { return one.result == Result::problem; });
+      findings, [](const doctor::Finding& one) { return one.result == doctor::Result::problem; });
   const int code = is_fine ? done : failed;
   if (!left_behind) return code;
   // A thread still waits for its answer, and must not meet the end of what it uses.

@@ -1,9 +1,9 @@
 #pragma once
 
-#include "cli/doctor/finding.hpp"
+#include "cli/command_line/command.hpp"
 #include "cli/settings/settings_source.hpp"
 
-#include <CLI/CLI.hpp>
+#include <string>
 
 namespace idem::cli {
 
@@ -11,14 +11,14 @@ namespace idem::cli {
 /// of each what is wrong and what to do. It changes nothing.
 class DoctorCommand {
  public:
-  explicit DoctorCommand(CLI::App& app);
+  explicit DoctorCommand(const Command& program);
 
   bool parsed() const { return command_.parsed(); }
   /// 0: no problem; 1: there is one; 2: the settings are wrong.
   int run() const;
 
  private:
-  CLI::App& command_;
+  Command command_;
   SettingsSource settings_;
   std::string role_ = "guessed";
   bool json_ = false;

@@ -1,7 +1,7 @@
 #pragma once
 
-#include "cli/commands.hpp"
 #include "cli/doctor/finding.hpp"
+#include "cli/settings/gateway_options.hpp"
 
 #include <chrono>
 #include <cstdint>

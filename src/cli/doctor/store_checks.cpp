@@ -18,7 +18,7 @@
 namespace idem::cli::doctor {
 namespace {
 
-constexpr const char* check = "store";
+constexpr const char* store_check = "store";
 
 Findings look_at_mode(const std::string& path) {
   struct stat state{};
@@ -47,18 +47,19 @@ Findings look_at_file(const StoreFileKind& kind, const std::string& path,
   const auto report = kind.look(path, identity_settings(options));
   if (!report && report.error().kind == StoreFileError::Kind::not_found) {
     found.push_back(wanted_id.empty()
-                        ? Finding::warning(check,
+                        ? Finding::warning(store_check,
                                            path + " is not there: a start makes a new store, which "
                                                   "knows no earlier key",
                                            "if you expect records, write the path of their store")
-                        : Finding::problem(check, path + " is not there, and store_id wants one",
+                        : Finding::problem(store_check,
+                                           path + " is not there, and store_id wants one",
                                            "write the path of that store, or restore a backup"));
     return found;
   }
   if (!report) {
     // Nobody should restore, and so forget keys, because of a permission.
     const bool may_not = report.error().why.find("Permission denied") != std::string::npos;
-    found.push_back(Finding::problem(check, report.error().why,
+    found.push_back(Finding::problem(store_check, report.error().why,
                                      may_not ? "run this as the gateway's user, and let that user "
                                                "own the file and its folder"
                                              : "idem store check looks at all of it; idem store "
@@ -67,10 +68,11 @@ Findings look_at_file(const StoreFileKind& kind, const std::string& path,
   }
   if (const auto why = why_file_refuses(*report, path, wanted_id)) {
     found.push_back(Finding::problem(
-        check, *why, "do what the sentence says; a start refuses the store with these settings"));
+        store_check, *why,
+        "do what the sentence says; a start refuses the store with these settings"));
   } else {
-    found.push_back(Finding::ok(
-        check, fmt::format("{} is store {}, {} bytes", path, report->store_id, report->bytes)));
+    found.push_back(Finding::ok(store_check, fmt::format("{} is store {}, {} bytes", path,
+                                                         report->store_id, report->bytes)));
   }
   auto mode = look_at_mode(path);
   found.insert(found.end(), mode.begin(), mode.end());
@@ -108,7 +110,7 @@ Findings ask_server(const GatewayOptions& options) {
   const auto store = open_store(options.store, identity_settings(options), how);
   Findings found;
   if (!store) {
-    found.push_back(Finding::problem(check, store.error(),
+    found.push_back(Finding::problem(store_check, store.error(),
                                      "do what the sentence says; docs/stores.md has the settings "
                                      "that each server needs"));
     found.push_back(judge_clock(is_clock_synchronised(), std::nullopt));
@@ -119,11 +121,12 @@ Findings ask_server(const GatewayOptions& options) {
   const Millis after = wall_time().time_since_epoch();
   if (!census) {
     found.push_back(
-        Finding::problem(check, census.error().detail, "look at the server and its log"));
+        Finding::problem(store_check, census.error().detail, "look at the server and its log"));
     return found;
   }
-  found.push_back(Finding::ok(check, shown_store_url(options.store) + " answers, and its settings "
-                                                                      "are those it needs"));
+  found.push_back(Finding::ok(store_check, shown_store_url(options.store) +
+                                               " answers, and its settings "
+                                               "are those it needs"));
   for (const std::string& text : warnings->all()) {
     found.push_back(Finding::warning("store settings", text,
                                      "change the server's setting; docs/stores.md says what each "
@@ -139,9 +142,9 @@ Findings ask_server(const GatewayOptions& options) {
 }  // namespace
 
 Probe store_probe(const GatewayOptions& options) {
-  return {check, [&options]() -> Findings {
+  return {store_check, [&options]() -> Findings {
             if (options.store == "memory:") {
-              return {Finding::warning(check,
+              return {Finding::warning(store_check,
                                        "memory: keeps nothing: after a restart every key "
                                        "runs again",
                                        "use sqlite:PATH, embedded:PATH or a server"),

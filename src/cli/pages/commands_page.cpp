@@ -33,7 +33,7 @@ std::string rows_of(const CommandTree& command, bool parent_has_json) {
   return rows;
 }
 
-constexpr const char* rules =
+constexpr const char* output_rules =
     "\n## Output\n\n"
     "**The result is on stdout, all else on stderr**: questions, progress, warnings, errors. An "
     "error has the form\n"
@@ -82,7 +82,7 @@ std::string commands_page(const CommandTree& tree) {
       "`idem COMMAND --help`, or idem-COMMAND(1).\n\n"
       "| command | for | `--json` |\n|---|---|---|\n";
   for (const auto& command : tree.commands) page += rows_of(command, false);
-  page += rules;
+  page += output_rules;
   page += "\n## Exit codes\n\n| exit code of any command | means |\n|---|---|\n";
   for (const auto& one : exit_meanings) page += fmt::format("| {} | {} |\n", one.code, one.text);
   return page;

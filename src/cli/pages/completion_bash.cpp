@@ -1,9 +1,11 @@
 #include "cli/pages/completion.hpp"
 
+#include "cli/command_line/words.hpp"
+
 namespace idem::cli {
 namespace {
 
-constexpr const char* engine = R"sh(
+constexpr const char* bash_engine = R"sh(
 _idem() {
   local word=${COMP_WORDS[COMP_CWORD]} at=idem option= i
   local commands options valued positional positional_file choices= file=
@@ -43,13 +45,7 @@ void add_word(std::string& words, const std::string& word) {
   words += (words.empty() ? "" : " ") + word;
 }
 
-std::string joined(const std::vector<std::string>& words) {
-  std::string text;
-  for (const auto& word : words) add_word(text, word);
-  return text;
-}
-
-std::string words_of(const CompletedCommand& command) {
+std::string bash_words(const CompletedCommand& command) {
   std::string commands;
   std::string options;
   std::string valued;
@@ -57,11 +53,11 @@ std::string words_of(const CompletedCommand& command) {
   bool has_file = false;
   for (const auto* const one : command.commands) add_word(commands, one->name);
   for (const auto* const option : command.options) {
-    add_word(options, joined(option->names));
-    if (!option->value.empty()) add_word(valued, joined(option->names));
+    add_word(options, joined(option->names, " "));
+    if (!option->value.empty()) add_word(valued, joined(option->names, " "));
   }
   for (const auto* const one : command.positionals) {
-    if (!one->choices.empty()) add_word(positional, joined(one->choices));
+    if (!one->choices.empty()) add_word(positional, joined(one->choices, " "));
     has_file |= one->is_file;
   }
   return "    '" + command.path + "')\n      commands='" + commands + "'\n      options='" +
@@ -69,7 +65,7 @@ std::string words_of(const CompletedCommand& command) {
          "'\n      positional_file=" + (has_file ? "1" : "") + "\n      ;;\n";
 }
 
-std::string values_of(const CompletedCommand& command) {
+std::string bash_values(const CompletedCommand& command) {
   std::string text;
   for (const auto* const option : command.options) {
     if (option->choices.empty() && !option->is_file) continue;
@@ -78,7 +74,8 @@ std::string values_of(const CompletedCommand& command) {
       patterns += (patterns.empty() ? "'" : " | '") + command.path + " " + name + "'";
     }
     text += "    " + patterns + ") " +
-            (option->is_file ? "file=1" : "choices='" + joined(option->choices) + "'") + " ;;\n";
+            (option->is_file ? "file=1" : "choices='" + joined(option->choices, " ") + "'") +
+            " ;;\n";
   }
   return text;
 }
@@ -89,15 +86,15 @@ std::string bash_completion(const CommandTree& tree) {
   std::string words;
   std::string values;
   for (const auto& command : completed_commands(tree)) {
-    words += words_of(command);
-    values += values_of(command);
+    words += bash_words(command);
+    values += bash_values(command);
   }
   return "# Completion of idem for bash; `idem completion bash` prints it.\n"
          "_idem_words() { # what may stand behind a command\n  case $1 in\n" +
          words +
          "  esac\n}\n"
          "_idem_values() { # what an option takes\n  case $1 in\n" +
-         values + "  esac\n}" + engine;
+         values + "  esac\n}" + bash_engine;
 }
 
 }  // namespace idem::cli

@@ -3,7 +3,7 @@
 namespace idem::cli {
 namespace {
 
-constexpr const char* engine = R"sh(
+constexpr const char* zsh_engine = R"sh(
 _idem() {
   local at=idem option= before file= positional_file=
   local -a verbs names flags valued positional choices
@@ -43,44 +43,44 @@ _idem() {
 if [[ $funcstack[1] == _idem ]]; then _idem "$@"; else compdef _idem idem; fi
 )sh";
 
-std::string quoted(const std::string& text) {
+std::string zsh_quoted(const std::string& text) {
   std::string out = "'";
   for (const char c : text) out += c == '\'' ? std::string("'\\''") : std::string(1, c);
   return out + "'";
 }
 
-std::string words_of(const CompletedCommand& command) {
+std::string zsh_words(const CompletedCommand& command) {
   std::string commands;
   std::string options;
   std::string valued;
   std::string positional;
   bool has_file = false;
   for (const auto* const one : command.commands) {
-    commands += "\n        " + quoted(one->name + ":" + brief(one->text));
+    commands += "\n        " + zsh_quoted(one->name + ":" + brief(one->text));
   }
   for (const auto* const option : command.options) {
     for (const auto& name : option->names) {
-      options += "\n        " + quoted(name + ":" + brief(option->help));
+      options += "\n        " + zsh_quoted(name + ":" + brief(option->help));
       if (!option->value.empty()) valued += " " + name;
     }
   }
   for (const auto* const one : command.positionals) {
-    for (const auto& choice : one->choices) positional += " " + quoted(choice);
+    for (const auto& choice : one->choices) positional += " " + zsh_quoted(choice);
     has_file |= one->is_file;
   }
-  return "    (" + quoted(command.path) + ")\n      verbs=(" + commands + ")\n      flags=(" +
+  return "    (" + zsh_quoted(command.path) + ")\n      verbs=(" + commands + ")\n      flags=(" +
          options + ")\n      valued=(" + valued + " )\n      positional=(" + positional +
          " )\n      positional_file=" + (has_file ? "1" : "") + "\n      ;;\n";
 }
 
-std::string values_of(const CompletedCommand& command) {
+std::string zsh_values(const CompletedCommand& command) {
   std::string text;
   for (const auto* const option : command.options) {
     if (option->choices.empty() && !option->is_file) continue;
     std::string choices;
-    for (const auto& choice : option->choices) choices += " " + quoted(choice);
+    for (const auto& choice : option->choices) choices += " " + zsh_quoted(choice);
     for (const auto& name : option->names) {
-      text += "    (" + quoted(command.path + " " + name) + ") " +
+      text += "    (" + zsh_quoted(command.path + " " + name) + ") " +
               (option->is_file ? "file=1" : "choices=(" + choices + " )") + " ;;\n";
     }
   }
@@ -93,15 +93,15 @@ std::string zsh_completion(const CommandTree& tree) {
   std::string words;
   std::string values;
   for (const auto& command : completed_commands(tree)) {
-    words += words_of(command);
-    values += values_of(command);
+    words += zsh_words(command);
+    values += zsh_values(command);
   }
   return "#compdef idem\n# Completion of idem for zsh; `idem completion zsh` prints it.\n"
          "_idem_words() { # what may stand behind a command\n  case $1 in\n" +
          words +
          "  esac\n}\n"
          "_idem_values() { # what an option takes\n  case $1 in\n" +
-         values + "  esac\n}" + engine;
+         values + "  esac\n}" + zsh_engine;
 }
 
 }  // namespace idem::cli

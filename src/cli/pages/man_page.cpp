@@ -16,14 +16,14 @@ constexpr std::string_view exit_codes = "Exit codes: ";
 std::string bold(const std::string& text) { return "\\fB" + roff(text) + "\\fR"; }
 std::string slanted(const std::string& text) { return "\\fI" + roff(text) + "\\fR"; }
 
-std::string joined(const std::vector<std::string>& words, const char* between) {
+std::string joined_roff(const std::vector<std::string>& words, const char* between) {
   std::string text;
   for (const auto& word : words) text += (text.empty() ? "" : between) + roff(word);
   return text;
 }
 
 std::string value_of(const CommandOption& option) {
-  return option.choices.empty() ? slanted(option.value) : joined(option.choices, "|");
+  return option.choices.empty() ? slanted(option.value) : joined_roff(option.choices, "|");
 }
 
 /// "-X, --request TEXT"
@@ -37,7 +37,7 @@ std::string spelling(const CommandOption& option) {
 std::string description(const CommandOption& option) {
   std::string text = roff(option.help);
   if (option.names.empty() && !option.choices.empty()) {
-    text += ": " + joined(option.choices, ", ");
+    text += ": " + joined_roff(option.choices, ", ");
   }
   if (!option.default_value.empty()) text += "; default " + bold(option.default_value);
   if (!option.variable.empty()) text += "; variable " + bold(option.variable);
@@ -192,11 +192,9 @@ std::vector<ManPage> man_pages(const CommandTree& tree) {
   return pages;
 }
 
-std::vector<std::string> man_page_names(const CLI::App& app) {
+std::vector<std::string> man_page_names(const Command& program) {
   std::vector<std::string> names{"idem"};
-  for (const auto* const command : app.get_subcommands([](const CLI::App*) { return true; })) {
-    names.push_back("idem-" + command->get_name());
-  }
+  for (const auto& command : program.commands()) names.push_back("idem-" + command.name());
   names.emplace_back("idem.yaml");
   return names;
 }

@@ -19,7 +19,7 @@ struct ManPage {
 std::vector<ManPage> man_pages(const CommandTree& tree);
 
 /// Their names, in this order.
-std::vector<std::string> man_page_names(const CLI::App& app);
+std::vector<std::string> man_page_names(const Command& program);
 
 /// idem.yaml(5).
 std::string settings_man_page();

@@ -1,9 +1,10 @@
 #include "cli/reconcile/reconcile_command.hpp"
 
-#include "cli/commands.hpp"
+#include "cli/exit_code.hpp"
 #include "core/naming/record_handle.hpp"
 
 #include <idem/key.hpp>
+#include <idem/limits.hpp>
 #include <idem/worker_limits.hpp>
 
 #include <cstdio>
@@ -15,16 +16,16 @@ using compare::BadLine;
 using compare::Comparison;
 using compare::Name;
 
-ReconcileCommand::ReconcileCommand(CLI::App& app)
+ReconcileCommand::ReconcileCommand(const Command& program)
     : OperatorCommand(
-          app, "reconcile",
+          program, "reconcile",
           "Compare a provider's export with our records; exit code 5: they differ, or lines have "
           "statuses that no option names",
           {.has_verbs = false, .decides = true}) {
-  command().get_option("--json")->description("print the whole comparison as one JSON document");
+  command().option("--json").describe("print the whole comparison as one JSON document");
   command()
-      .get_option("--operator")
-      ->description("with --resolve: who decides, for the evidence log; by default USER@HOST");
+      .option("--operator")
+      .describe("with --resolve: who decides, for the evidence log; by default USER@HOST");
   options_.declare(command());
 }
 

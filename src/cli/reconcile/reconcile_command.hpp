@@ -21,8 +21,8 @@ bool accepts_positive_evidence(State state) noexcept;
 /// --resolve.
 class ReconcileCommand : public OperatorCommand {
  public:
-  /// Declares the command; `app` outlives this.
-  explicit ReconcileCommand(CLI::App& app);
+  /// Declares the command; `program` outlives this.
+  explicit ReconcileCommand(const Command& program);
 
   /// The exit code.
   int run();

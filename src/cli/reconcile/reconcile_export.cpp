@@ -1,11 +1,12 @@
 #include "cli/reconcile/reconcile_export.hpp"
 
-#include "cli/commands.hpp"
 #include "cli/commands/tables.hpp"
+#include "cli/exit_code.hpp"
 #include "cli/reconcile/reconcile_list.hpp"
 #include "compare/amount.hpp"
 #include "core/bytes/rfc3339.hpp"
 
+#include <algorithm>
 #include <charconv>
 #include <cstring>
 #include <fstream>

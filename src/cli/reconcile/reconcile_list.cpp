@@ -1,7 +1,7 @@
 #include "cli/reconcile/reconcile_list.hpp"
 
-#include "cli/commands.hpp"
 #include "cli/commands/admin_client.hpp"
+#include "cli/settings/secret_file.hpp"
 #include "core/bytes/percent.hpp"
 #include "webhook/fetch.hpp"
 
@@ -16,9 +16,6 @@ namespace idem::cli {
 namespace {
 
 using Page = std::expected<std::optional<std::string>, std::string>;
-
-template <class T>
-using Checked = std::expected<T, std::string>;
 
 // Where a page may say that there is another one without naming it: beside the member --next, and
 // at the top.
@@ -77,7 +74,7 @@ class Pages {
 
   // Empty: it is the last page. A page that is wrongly regarded as the last one would make the
   // items of all later pages look missing.
-  Checked<std::string> next_of(const FetchAnswer& page) {
+  std::expected<std::string, std::string> next_of(const FetchAnswer& page) {
     // The reader of the items reports a page that is no JSON.
     if (!check_json(page.body)) return "";
     const auto next = next_.find(page.body);
@@ -107,7 +104,7 @@ class Pages {
     return std::ranges::any_of(more_, [&](const auto& flag) { return flag.find(page) == literal; });
   }
 
-  Checked<void> move_on(const FetchAnswer& page) {
+  std::expected<void, std::string> move_on(const FetchAnswer& page) {
     const auto next = next_of(page);
     if (!next) return std::unexpected(next.error());
     if (next->empty()) {

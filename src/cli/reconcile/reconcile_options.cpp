@@ -1,9 +1,9 @@
 #include "cli/reconcile/reconcile_options.hpp"
 
-#include "cli/commands.hpp"
+#include "cli/settings/units.hpp"
 #include "core/bytes/rfc3339.hpp"
 
-#include <idem/foreign_call.hpp>
+#include <idem/limits.hpp>
 #include <idem/worker_limits.hpp>
 
 #include <algorithm>
@@ -111,31 +111,28 @@ Checked check_resolving(const ReconcileOptions& options) {
 
 }  // namespace
 
-void ReconcileOptions::declare(CLI::App& command) {
-  command.add_option("export", file, "the provider's export; - is standard input")
-      ->type_name("FILE");
+void ReconcileOptions::declare(const Command& command) {
+  command.add_option("export", file, "the provider's export; - is standard input").file();
   command.add_option("--format", format, "csv or jsonl; else by the file's name")
-      ->type_name("TEXT:{csv,jsonl}");
+      .choices({"csv", "jsonl"});
   command.add_option("--url", list.url, "a list of the provider's API instead of a file");
-  command.add_option("--items", list.items, "JSON Pointer to the items of a page")
-      ->capture_default_str();
+  command.add_option("--items", list.items, "JSON Pointer to the items of a page").show_default();
   command.add_option("--next", list.next, "JSON Pointer to the next page: a URL or a path")
-      ->capture_default_str();
+      .show_default();
   command.add_option("--next-parameter", list.next_parameter,
                      "--next is a cursor; send it in this parameter of --url");
   command.add_option("--allow-host", list.allowed_hosts,
                      "HOST:PORT of further pages, besides that of --url; repeatable");
-  command.add_option("--auth-file", list.auth_file, "file with the value of Authorization")
-      ->type_name("FILE");
+  command.add_option("--auth-file", list.auth_file, "file with the value of Authorization").file();
   command
       .add_option("--ca-file", list.ca_file,
                   "PEM file of the CAs for https; by default the system's")
-      ->type_name("FILE");
+      .file();
   command.add_option("--page-timeout", list.timeout, "time for each page; 30s by default");
 
   command.add_option("--by", by, "the value on both sides: key, operation, reference or derived")
-      ->type_name("TEXT:{key,operation,reference,derived}")
-      ->capture_default_str();
+      .choices({"key", "operation", "reference", "derived"})
+      .show_default();
   command.add_option("--match", match,
                      "the export's field of --by: a column, a member or a JSON Pointer");
   command.add_option("--phase", phase,
@@ -150,13 +147,12 @@ void ReconcileOptions::declare(CLI::App& command) {
   command.add_option("--amount", amount,
                      "the export's field of the amount; by default no amount is compared");
   command.add_option("--our-amount", our_amount, "JSON Pointer into the stored answer")
-      ->capture_default_str();
-  command
-      .add_option("--scale", scale, "our amount is the export's times 10^N: 2 for 12.50 as 1250")
-      ->check(CLI::Range(-18, 18));
+      .show_default();
+  command.add_option("--scale", scale, "our amount is the export's times 10^N: 2 for 12.50 as 1250")
+      .between(-18, 18);
   command.add_option("--currency", currency, "the export's field of the currency");
   command.add_option("--our-currency", our_currency, "JSON Pointer into the stored answer")
-      ->capture_default_str();
+      .show_default();
   command.add_option("--status", status, "the export's field of the status");
   command.add_option("--happened", happened, "a status that means that money moved; repeatable");
   command.add_option("--refused", refused,
@@ -167,11 +163,11 @@ void ReconcileOptions::declare(CLI::App& command) {
   command.add_option("--from", from, "begin of the period, an RFC 3339 time");
   command.add_option("--to", to, "end of the period, excluded");
   command.add_option("--slack", slack, "how far apart the two sides' times may be; 5m by default");
-  command.add_option("--rows", rows, "most findings that the table shows")->capture_default_str();
+  command.add_option("--rows", rows, "most findings that the table shows").show_default();
   declare_settling(command);
 }
 
-void ReconcileOptions::declare_settling(CLI::App& command) {
+void ReconcileOptions::declare_settling(const Command& command) {
   command.add_flag("--resolve", resolve,
                    "complete unknown, pending and failed_retryable records that the provider has");
   command.add_flag("--resolve-absent", resolve_absent,
@@ -181,13 +177,13 @@ void ReconcileOptions::declare_settling(CLI::App& command) {
       .add_option(
           "--response-status", response_status,
           "status of the answer that is stored for a completed record; its body is the line")
-      ->check(CLI::Range(200, 599));
+      .between(200, 599);
   command.add_option("--response-header", response_headers,
                      "\"Name: value\" of that answer; repeatable");
   command.add_option("--observed-at", observed_at, "when the export was made");
   command.add_option("--export-delay", export_delay,
                      "how late the export may list a charge (--resolve-absent); 24h by default");
-  command.add_option("--reason", reason, "why, for the evidence log")->capture_default_str();
+  command.add_option("--reason", reason, "why, for the evidence log").show_default();
 }
 
 Checked ReconcileOptions::check() {

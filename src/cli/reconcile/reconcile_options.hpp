@@ -1,9 +1,8 @@
 #pragma once
 
 #include <idem/worker_limits.hpp>
+#include "cli/command_line/command.hpp"
 #include "compare/comparison.hpp"
-
-#include <CLI/CLI.hpp>
 
 #include <expected>
 #include <optional>
@@ -59,9 +58,9 @@ struct ReconcileOptions {
   Millis page_timeout = limits::fetch_timeout_default;
 
   /// Declares the options on `command`, which outlives them.
-  void declare(CLI::App& command);
+  void declare(const Command& command);
   /// Its part about --resolve.
-  void declare_settling(CLI::App& command);
+  void declare_settling(const Command& command);
   /// Checks the options together and parses them. The error is a sentence that names the option.
   std::expected<void, std::string> check();
 };

@@ -12,7 +12,6 @@ namespace idem::cli {
 namespace {
 
 using compare::Finding;
-using compare::Kind;
 using compare::Theirs;
 
 constexpr std::string_view unread = "lines that could not be read whole";
@@ -140,7 +139,7 @@ void print_comparison_json(const ComparisonReport& report) {
   out.name("counts");
   out.begin_object();
   for (std::size_t i = 0; i < compare::kinds; ++i) {
-    out.member(name_of(static_cast<Kind>(i)), result.counts[i]);
+    out.member(name_of(static_cast<compare::Kind>(i)), result.counts[i]);
   }
   out.member("agree_by_existence", result.by_existence);
   out.end_object();
@@ -194,9 +193,9 @@ void print_comparison(const ComparisonReport& report, std::size_t rows) {
   }
   std::vector<std::vector<std::string>> counts;
   for (std::size_t i = 0; i < compare::kinds; ++i) {
-    const Kind kind = static_cast<Kind>(i);
+    const compare::Kind kind = static_cast<compare::Kind>(i);
     std::string note;
-    if (kind == Kind::agree && result.by_existence > 0) {
+    if (kind == compare::Kind::agree && result.by_existence > 0) {
       note =
           std::to_string(result.by_existence) + " of them by existence only: no answer is stored";
     }

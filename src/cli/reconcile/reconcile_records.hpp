@@ -2,7 +2,6 @@
 
 #include "cli/commands/admin_client.hpp"
 #include "cli/reconcile/reconcile_options.hpp"
-#include "core/json/scalars.hpp"
 #include "json/value.hpp"
 
 #include <expected>

@@ -1,10 +1,12 @@
-#include "cli/commands.hpp"
+#include "cli/exit_code.hpp"
 #include "cli/reconcile/reconcile_command.hpp"
 #include "core/bytes/base64.hpp"
 #include "core/bytes/rfc3339.hpp"
 #include "core/bytes/utf8.hpp"
 #include "core/record/stored_fence.hpp"
 #include "json/writer.hpp"
+
+#include <idem/limits.hpp>
 
 #include <algorithm>
 
@@ -14,7 +16,6 @@ namespace idem::cli {
 namespace {
 
 using compare::Finding;
-using compare::Kind;
 
 void write_response(json::Writer& out, const ReconcileOptions& options, const std::string& body) {
   out.name("response");
@@ -33,14 +34,14 @@ void write_response(json::Writer& out, const ReconcileOptions& options, const st
 
 /// Whether a line may settle the record: exactly one that happened, and a state that accepts it.
 bool is_positive(const Finding& finding) {
-  if (!finding.ours || finding.kind == Kind::duplicate) return false;
+  if (!finding.ours || finding.kind == compare::Kind::duplicate) return false;
   return accepts_positive_evidence(finding.ours->state) &&
          std::ranges::count(finding.theirs, true, &compare::Theirs::happened) == 1;
 }
 
 bool is_absent(const Finding& finding) {
-  return finding.kind == Kind::undecided && finding.ours && finding.ours->state == State::unknown &&
-         finding.theirs.empty();
+  return finding.kind == compare::Kind::undecided && finding.ours &&
+         finding.ours->state == State::unknown && finding.theirs.empty();
 }
 
 }  // namespace
@@ -54,7 +55,7 @@ std::string ReconcileCommand::why_not_absent(const OpenExport& opened,
   if (!report_.complete()) return "the export was not read completely";
   if (!opened.list->states_its_end) return "the list does not say where it ends";
   // If one line is missing, others may be: the export is cut off, or of another account.
-  if (report_.result.count(Kind::ours_only) > 0) {
+  if (report_.result.count(compare::Kind::ours_only) > 0) {
     return "the export lacks lines of records that ran";
   }
   // An unmatched line may be the missing one under another name. If no line matched at all, the two

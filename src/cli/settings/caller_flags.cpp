@@ -1,14 +1,14 @@
 #include "cli/settings/caller_flags.hpp"
 
-#include "cli/commands.hpp"
 #include "cli/settings/parse.hpp"
+#include "cli/settings/secret_file.hpp"
 #include "config/words.hpp"
 
 namespace idem::cli {
 namespace {
 
 using config::shown;
-using Kind = gateway::ScopeSource::Kind;
+using ScopeKind = gateway::ScopeSource::Kind;
 
 void parse_time(const Given& given, Millis cap, Millis& out, Complaints& complaints) {
   if (!parse_given_duration(given, out, complaints)) return;
@@ -23,7 +23,7 @@ void parse_header_trust(const CallerFlags& flags, gateway::ScopeSource& scope,
   const auto& proxies = flags.trusted_proxies;
   const bool listed = !proxies.items.empty();
   const bool all = is_true(flags.trust_scope_header);
-  if (scope.kind != Kind::header) {
+  if (scope.kind != ScopeKind::header) {
     if (!listed) return;
     return complaints.add(
         proxies.place,
@@ -60,7 +60,7 @@ void parse_jwt(const CallerFlags& flags, gateway::GatewaySettings& settings,
   const auto& place = flags.scope.place;
   Millis leeway{0};
   parse_time(flags.jwt_leeway, limits::jwt_leeway_cap, leeway, complaints);
-  if (scope.kind != Kind::jwt) {
+  if (scope.kind != ScopeKind::jwt) {
     if (!has_token_settings(flags)) return;
     return complaints.add(place,
                           "settings of tokens (--jwt-..., scope.jwt) need a scope jwt:CLAIM");

@@ -1,9 +1,12 @@
 #pragma once
 
 #include "config/setting.hpp"
-#include "gateway/settings.hpp"
 
 #include <vector>
+
+namespace idem::gateway {
+struct GatewaySettings;
+}
 
 namespace idem::cli {
 

@@ -14,7 +14,7 @@ namespace {
 
 constexpr std::string_view prefix = "IDEM_";
 
-constexpr std::string_view operators[] = {
+constexpr std::string_view of_operators[] = {
     "IDEM_ADMIN_URL", "IDEM_OPERATOR",   "IDEM_ADMIN_TOKEN", "IDEM_ADMIN_TOKEN_FILE",
     "IDEM_ADMIN_CA",  "IDEM_ADMIN_CERT", "IDEM_ADMIN_KEY"};
 
@@ -40,7 +40,7 @@ std::vector<std::string> unknown_among(const std::vector<std::string>& known,
 }
 
 std::vector<std::string> known_variables(const std::vector<config::Setting>& table) {
-  std::vector<std::string> known(std::begin(operators), std::end(operators));
+  std::vector<std::string> known(std::begin(of_operators), std::end(of_operators));
   known.emplace_back("IDEM_CONFIG");
   for (const auto& setting : table) {
     if (!setting.flag.empty()) known.push_back(variable_of(setting.flag));
@@ -66,7 +66,7 @@ std::vector<std::string> unknown_variables(const std::vector<config::Setting>& t
 
 std::vector<std::string> misspelt_operator_variables() {
   GatewayFlags defaults;
-  auto unknown = unknown_among(known_variables(settings_of(defaults)), operators);
+  auto unknown = unknown_among(known_variables(settings_of(defaults)), of_operators);
   std::erase_if(unknown, [](const std::string& line) { return !line.ends_with('?'); });
   return unknown;
 }

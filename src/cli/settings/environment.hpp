@@ -19,6 +19,11 @@ std::vector<std::string> unknown_variables(const std::vector<config::Setting>& t
 /// its environment with others, so it is silent about the rest.
 std::vector<std::string> misspelt_operator_variables();
 
+/// Whether a variable gave the value. Commands may share it, so it may be meant for another one.
+inline bool is_variable(const config::Place& place) {
+  return !place.in_file() && !place.source.starts_with("--");
+}
+
 /// "PLACE: sentence" as "PLACE: warning: sentence".
 std::string as_warning(std::string_view line);
 

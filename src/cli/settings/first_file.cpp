@@ -11,7 +11,7 @@ namespace idem::cli {
 namespace {
 
 using config::Setting;
-using Kind = config::Shape::Kind;
+using config::Shape;
 
 constexpr std::size_t columns_max = 100;
 
@@ -24,25 +24,25 @@ constexpr std::string_view head =
     "the one before the name of its section.";
 
 /// Written even if they are not given: every gateway has to choose them.
-constexpr std::array<std::string_view, 6> chosen{"listen", "admin",      "upstream.url",
-                                                 "store",  "scope.from", "defaults.preset"};
+constexpr std::array<std::string_view, 6> always_written{"listen", "admin",      "upstream.url",
+                                                         "store",  "scope.from", "defaults.preset"};
 
 /// Written as comments unless they are given: they have a default that many change later.
-constexpr std::array<std::string_view, 15> later{"upstream.timeout",
-                                                 "migrate",
-                                                 "log_format",
-                                                 "log_requests",
-                                                 "key.time",
-                                                 "key.forward",
-                                                 "defaults.mode",
-                                                 "defaults.enforce",
-                                                 "defaults.require_key",
-                                                 "defaults.lease",
-                                                 "defaults.retention",
-                                                 "defaults.tombstone",
-                                                 "limits.request_body",
-                                                 "limits.response_body",
-                                                 "limits.wait_max"};
+constexpr std::array<std::string_view, 15> written_as_comments{"upstream.timeout",
+                                                               "migrate",
+                                                               "log_format",
+                                                               "log_requests",
+                                                               "key.time",
+                                                               "key.forward",
+                                                               "defaults.mode",
+                                                               "defaults.enforce",
+                                                               "defaults.require_key",
+                                                               "defaults.lease",
+                                                               "defaults.retention",
+                                                               "defaults.tombstone",
+                                                               "limits.request_body",
+                                                               "limits.response_body",
+                                                               "limits.wait_max"};
 
 constexpr std::string_view example_of_routes =
     "\n"
@@ -62,7 +62,7 @@ bool is_among(const std::array<std::string_view, Count>& paths, std::string_view
 }
 
 bool is_active(const Setting& setting) {
-  return is_among(chosen, setting.path) || config::given_at(setting) != nullptr;
+  return is_among(always_written, setting.path) || config::given_at(setting) != nullptr;
 }
 
 /// Whether a user name with a password stands in an authority of `text`. A password may hold any
@@ -119,7 +119,7 @@ std::string as_comment(std::string_view text, std::size_t indent) {
 
 std::string comment_of(const Setting& setting, std::size_t indent) {
   std::string text(setting.help);
-  if (setting.shape.kind == Kind::word) {
+  if (setting.shape.kind == Shape::Kind::word) {
     text += " (" + config::alternatives(config::split(setting.shape.words, '|')) + ')';
   }
   const auto advice = advice_for(setting);
@@ -128,7 +128,7 @@ std::string comment_of(const Setting& setting, std::size_t indent) {
 
 /// "name: value", without a section; empty: it has no value.
 std::string line_of(const Setting& setting) {
-  if (setting.shape.kind == Kind::store) {  // to_yaml() would leave out its password.
+  if (setting.shape.kind == Shape::Kind::store) {  // to_yaml() would leave out its password.
     return std::string(setting.path) + ": " +
            config::yaml_text(std::get<Given*>(setting.slot)->text);
   }
@@ -172,7 +172,7 @@ bool holds_password(const std::string& store_url) {
 }
 
 bool is_of_first_file(const Setting& setting) {
-  return is_among(chosen, setting.path) || setting.path == "upstream.ca" ||
+  return is_among(always_written, setting.path) || setting.path == "upstream.ca" ||
          setting.path.starts_with("scope.") || setting.path.starts_with("tls.");
 }
 
@@ -181,7 +181,7 @@ std::string first_file(GatewayFlags flags) {
   std::string out = as_comment(head, 0);
   std::string_view before;
   for (const auto& setting : table) {
-    if (!is_active(setting) && !is_among(later, setting.path)) continue;
+    if (!is_active(setting) && !is_among(written_as_comments, setting.path)) continue;
     const auto line = line_of(setting);
     if (line.empty()) continue;
     const auto depth = static_cast<std::size_t>(std::ranges::count(setting.path, '.'));

@@ -23,9 +23,9 @@ struct Question {
   bool optional = false;
 };
 
-constexpr Question upstream{.flag = "--upstream", .example = "http://127.0.0.1:9000"};
-constexpr Question store{.flag = "--store"};
-constexpr Question scope{
+constexpr Question of_upstream{.flag = "--upstream", .example = "http://127.0.0.1:9000"};
+constexpr Question of_store{.flag = "--store"};
+constexpr Question of_scope{
     .flag = "--scope",
     .about =
         "who owns a key: two owners may use the same key, and none gets another's answer\n"
@@ -133,7 +133,7 @@ class Interview {
 
   std::vector<Question> with_what_follows(const Question& first) {
     std::vector<Question> questions{first};
-    if (first.flag != scope.flag) return questions;
+    if (first.flag != of_scope.flag) return questions;
     for (const Question& next : questions_of(flags_.caller.scope.text)) {
       if (!is_given(next)) questions.push_back(next);
     }
@@ -160,14 +160,15 @@ class Interview {
 
 std::vector<std::string_view> missing_flags(const GatewayFlags& flags) {
   std::vector<std::string_view> missing;
-  if (flags.upstream.text.empty()) missing.push_back(upstream.flag);
-  if (flags.caller.scope.text.empty()) missing.push_back(scope.flag);
+  if (flags.upstream.text.empty()) missing.push_back(of_upstream.flag);
+  if (flags.caller.scope.text.empty()) missing.push_back(of_scope.flag);
   return missing;
 }
 
 bool ask_for_settings(GatewayFlags& flags, std::istream& in, std::ostream& out) {
   Interview interview(flags, in, out);
-  return interview.ask_all(upstream) && interview.ask_all(scope) && interview.ask_all(store);
+  return interview.ask_all(of_upstream) && interview.ask_all(of_scope) &&
+         interview.ask_all(of_store);
 }
 
 }  // namespace idem::cli

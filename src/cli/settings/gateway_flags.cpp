@@ -2,6 +2,7 @@
 
 #include "cli/settings/addresses.hpp"
 #include "cli/settings/parse.hpp"
+#include "cli/settings/secret_file.hpp"
 #include "config/words.hpp"
 #include "gateway/auth/scope.hpp"
 #include "http/head.hpp"

@@ -1,12 +1,13 @@
 #pragma once
 
-#include "cli/commands.hpp"
 #include "cli/settings/caller_flags.hpp"
 #include "cli/settings/route_settings.hpp"
 #include "config/setting.hpp"
 
+#include <idem/limits.hpp>
 #include <idem/worker_limits.hpp>
 
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <vector>
@@ -166,6 +167,8 @@ std::vector<ProviderGiven> read_providers(const std::vector<config::Node>& provi
 /// The command that reads the settings. A worker serves no clients: it needs neither upstream nor
 /// scope.
 enum class Purpose : std::uint8_t { gateway, worker };
+
+struct GatewayOptions;
 
 /// Parses the texts. None: there are complaints.
 std::optional<GatewayOptions> build_options(const GatewayFlags& flags, Purpose purpose,

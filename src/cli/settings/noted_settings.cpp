@@ -35,7 +35,7 @@ struct ValueText {
 };
 
 /// Without the passwords of URLs in it.
-std::string shown(const std::string& text) {
+std::string without_passwords(const std::string& text) {
   std::string out;
   for (std::size_t at = 0; at < text.size();) {
     const std::size_t end = std::min(text.find(", ", at), text.size());
@@ -47,7 +47,7 @@ std::string shown(const std::string& text) {
 }
 
 void note(std::vector<NotedSetting>& to, std::string name, std::string value) {
-  std::string without = shown(value);
+  std::string without = without_passwords(value);
   to.push_back({std::move(name), std::move(value), std::move(without)});
 }
 
@@ -63,7 +63,7 @@ NotedSetting note_of(Item item) {
     if (one.path.starts_with("match.")) matches += (matches.empty() ? "" : " ") + value;
     const std::string begin = (noted.value.empty() ? "" : "; ") + std::string(one.path) + "=";
     noted.value += begin + value;
-    noted.shown += begin + shown(value);
+    noted.shown += begin + without_passwords(value);
   }
   if (noted.name.empty()) noted.name = matches;
   return noted;

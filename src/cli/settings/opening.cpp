@@ -18,7 +18,7 @@ namespace {
 constexpr std::uint64_t counted_records_max = 100'000;
 
 /// "records": a number, unless it is none.
-LogField records_of(Store& store, const OpenedStore& opened, const std::string& url) {
+LogField records_field(Store& store, const OpenedStore& opened, const std::string& url) {
   if (opened.is_new) return {"records", 0};
   const auto census = ask_and_wait(store, Count{});
   if (!census) return {"records", "unknown"};
@@ -108,7 +108,7 @@ std::expected<std::unique_ptr<Store>, StartFailure> open_configured_store(
   if (!store) {
     return std::unexpected(StartFailure{std::move(store.error()), *contradicted ? usage : failed});
   }
-  const auto records = records_of(**store, opened, options.store);
+  const auto records = records_field(**store, opened, options.store);
   if (opened.is_new) {
     log(LogLevel::warning, "store_new",
         {{"place", opened.place},

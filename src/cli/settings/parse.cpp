@@ -1,5 +1,6 @@
 #include "cli/settings/parse.hpp"
 
+#include "cli/settings/units.hpp"
 #include "config/words.hpp"
 #include "core/exchange/policy.hpp"
 #include "http/head.hpp"

@@ -1,6 +1,7 @@
 #pragma once
 
 #include "cli/settings/gateway_flags.hpp"
+#include "cli/settings/gateway_options.hpp"
 
 /// Parses texts to values. A result false means that there is a complaint and `out` is unchanged.
 namespace idem::cli {
@@ -45,6 +46,8 @@ bool parse_field_names(const GivenList& given, std::vector<std::string>& out,
 std::string to_text(Millis duration);
 
 inline bool is_true(const Given& given) { return given.text == "true"; }
+/// A control character of ASCII.
+inline bool is_control(unsigned char c) { return c < 0x20 || c == 0x7F; }
 
 /// Parses what a route, or the defaults, give; all else in `out` stays.
 void parse_route(const RouteGiven& given, gateway::Route& out, Complaints& complaints);

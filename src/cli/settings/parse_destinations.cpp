@@ -1,5 +1,5 @@
-#include "cli/commands.hpp"
 #include "cli/settings/parse.hpp"
+#include "cli/settings/secret_file.hpp"
 #include "config/words.hpp"
 
 #include <idem/webhook.hpp>

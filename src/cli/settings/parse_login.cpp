@@ -1,5 +1,6 @@
 #include "admin/login/tokens.hpp"
 #include "cli/settings/addresses.hpp"
+#include "cli/settings/environment.hpp"
 #include "cli/settings/parse.hpp"
 #include "config/words.hpp"
 #include "http/head.hpp"
@@ -28,11 +29,6 @@ std::string file_of(const GatewayFlags& flags, const Given& given, std::string_v
   std::error_code error;  // The working directory may be gone.
   const auto absolute = std::filesystem::absolute(path, error);
   return error ? path.string() : absolute.string();
-}
-
-/// Commands read the same variable, and it may be set for them.
-bool is_variable(const config::Place& place) {
-  return !place.in_file() && !place.source.starts_with("--");
 }
 
 void parse_roles(const GatewayFlags& flags, LoginSettings& login, Complaints& complaints) {

@@ -1,10 +1,11 @@
-#include "cli/commands.hpp"
 #include "cli/settings/parse.hpp"
+#include "cli/settings/secret_file.hpp"
 #include "config/words.hpp"
 #include "core/bytes/percent.hpp"
 #include "core/json/place.hpp"
 #include "core/record/stored_fence.hpp"
 #include "webhook/fetch.hpp"
+#include "workers/reconciler.hpp"
 
 #include <idem/foreign_call.hpp>
 #include <idem/limits.hpp>
@@ -70,7 +71,7 @@ metrics::Unanswered reason_of(FetchError::Kind kind) {
 }
 
 /// Asks a provider about a record.
-struct Question {
+struct ProviderQuestion {
   FetchRequest request{};  ///< Its `url` is the template.
 
   std::expected<std::string, std::string> url_of(const Record& record, std::string_view key) const {
@@ -251,7 +252,7 @@ std::shared_ptr<const Provider> parse_provider(const ProviderGiven& given, bool 
                                                Complaints& complaints) {
   const std::size_t before = complaints.lines().size();
   Provider provider{.name = given.name.text};
-  Question question;
+  ProviderQuestion question;
   parse_url(given, has_scopes, question.request, complaints);
   question.request.max_bytes = limits::response_body_bytes_default;  // It may become the answer.
   parse_given_duration(given.timeout, question.request.timeout, complaints);

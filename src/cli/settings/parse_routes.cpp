@@ -4,6 +4,7 @@
 #include "core/json/place.hpp"
 #include "core/naming/shadow_names.hpp"
 #include "http/head.hpp"
+#include "workers/reconciler.hpp"
 
 #include <algorithm>
 #include <charconv>
@@ -188,8 +189,8 @@ std::string where(const RouteGiven& route) {
 }
 
 /// Finds names of two routes, and routes that an earlier one hides.
-void compare(const std::vector<RouteGiven>& given, const std::vector<Route>& routes,
-             Complaints& complaints) {
+void compare_routes(const std::vector<RouteGiven>& given, const std::vector<Route>& routes,
+                    Complaints& complaints) {
   std::map<std::string_view, std::size_t> names;
   for (std::size_t i = 0; i < routes.size(); ++i) {
     const auto& route = routes[i];
@@ -236,7 +237,7 @@ std::vector<Route> parse_routes(const std::vector<RouteGiven>& given, const Rout
     parse_fingerprint(one, route, complaints);
     parse_lease_policy(one, route, complaints);
   }
-  compare(given, routes, complaints);
+  compare_routes(given, routes, complaints);
   return routes;
 }
 

@@ -10,8 +10,6 @@ namespace {
 
 using config::shown;
 
-bool is_control(unsigned char c) { return c < ' ' || c == 0x7F; }
-
 /// Why this is no place of a value; empty: it is one.
 std::string why_no_place(const std::string& text) {
   if (text.size() > limits::search_pointer_bytes_max) {

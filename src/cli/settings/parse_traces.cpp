@@ -1,5 +1,5 @@
-#include "cli/commands.hpp"
 #include "cli/settings/parse.hpp"
+#include "cli/settings/secret_file.hpp"
 #include "config/words.hpp"
 #include "core/exchange/policy.hpp"
 #include "http/head.hpp"
@@ -21,8 +21,6 @@ std::string with_path(const std::string& url) {
   if (path == url.npos) return url + "/v1/traces";
   return path + 1 == url.size() ? url + "v1/traces" : url;
 }
-
-bool is_control(unsigned char c) { return c < ' ' || c == 0x7F; }
 
 /// One field for the collector's login.
 void parse_header(const Given& file, std::vector<Field>& out, Complaints& complaints) {

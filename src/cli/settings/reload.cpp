@@ -1,17 +1,10 @@
 #include "cli/settings/reload.hpp"
 
+#include "cli/command_line/words.hpp"
 #include "cli/settings/settings_changes.hpp"
 
 namespace idem::cli {
 namespace {
-
-using Lines = std::vector<std::string>;
-
-std::string joined(const Lines& lines, std::string_view separator) {
-  std::string out;
-  for (const auto& line : lines) out += (out.empty() ? "" : std::string(separator)) + line;
-  return out;
-}
 
 /// Empty: no change needs a restart.
 std::string restart_sentence(const GatewayFlags& given, const GatewayFlags& next) {

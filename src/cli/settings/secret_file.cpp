@@ -1,4 +1,4 @@
-#include "cli/commands.hpp"
+#include "cli/settings/secret_file.hpp"
 
 #include <idem/limits.hpp>
 

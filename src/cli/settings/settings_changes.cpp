@@ -1,5 +1,6 @@
 #include "cli/settings/settings_changes.hpp"
 
+#include "cli/command_line/words.hpp"
 #include "cli/settings/route_settings.hpp"
 
 #include <algorithm>
@@ -77,7 +78,7 @@ constexpr std::array effects{
            "A stored request that was sealed by a secret which is gone cannot run; it waits."},
 };
 
-std::string records_of(std::string_view path) {
+std::string effect_on_records(std::string_view path) {
   constexpr std::string_view defaults = "defaults.";
   if (path.starts_with(defaults)) path.remove_prefix(defaults.size());
   const auto fits = [&](const Effect& effect) { return path.starts_with(effect.begin); };
@@ -87,8 +88,8 @@ std::string records_of(std::string_view path) {
 
 using Table = std::vector<config::Setting>;
 
-void compare(std::vector<SettingChange>& to, const std::string& begin, const Table& before,
-             const Table& after, bool is_live) {
+void note_changes(std::vector<SettingChange>& to, const std::string& begin, const Table& before,
+                  const Table& after, bool is_live) {
   for (std::size_t i = 0; i < before.size(); ++i) {
     const config::Setting& one = before[i];
     if (one.shape.kind == config::Shape::Kind::maps) continue;
@@ -98,7 +99,7 @@ void compare(std::vector<SettingChange>& to, const std::string& begin, const Tab
                          .after = config::value_of(after[i]),
                          .needs_restart = !is_live && one.change == config::Change::restart,
                          .records = {}};
-    change.records = records_of(one.path);
+    change.records = effect_on_records(one.path);
     to.push_back(std::move(change));
   }
 }
@@ -106,7 +107,7 @@ void compare(std::vector<SettingChange>& to, const std::string& begin, const Tab
 /// Of a route, a destination or a provider: its name, or what it matches, and a number where an
 /// earlier one is called so.
 template <class Item>
-std::vector<std::string> names_of(std::vector<Item>& items) {
+std::vector<std::string> item_names(std::vector<Item>& items) {
   std::vector<std::string> names;
   std::map<std::string, int> seen;
   for (Item& item : items) {
@@ -126,17 +127,11 @@ std::vector<std::string> names_of(std::vector<Item>& items) {
   return names;
 }
 
-std::string joined(const std::vector<std::string>& names) {
-  std::string all;
-  for (const auto& name : names) all += (all.empty() ? "" : ", ") + name;
-  return all;
-}
-
 template <class Item>
 void compare_items(std::vector<SettingChange>& to, const std::string& list,
                    std::vector<Item> before, std::vector<Item> after, bool is_live) {
-  const auto names_before = names_of(before);
-  const auto names_after = names_of(after);
+  const auto names_before = item_names(before);
+  const auto names_after = item_names(after);
   std::vector<std::string> kept_before;
   for (std::size_t i = 0; i < before.size(); ++i) {
     const auto same = std::ranges::find(names_after, names_before[i]);
@@ -147,8 +142,8 @@ void compare_items(std::vector<SettingChange>& to, const std::string& list,
     }
     kept_before.push_back(names_before[i]);
     const auto at = static_cast<std::size_t>(same - names_after.begin());
-    compare(to, list + "." + names_before[i] + ".", settings_of(before[i]), settings_of(after[at]),
-            is_live);
+    note_changes(to, list + "." + names_before[i] + ".", settings_of(before[i]),
+                 settings_of(after[at]), is_live);
   }
   std::vector<std::string> kept_after;
   for (const auto& name : names_after) {
@@ -163,7 +158,7 @@ void compare_items(std::vector<SettingChange>& to, const std::string& list,
   }
   if (is_live && kept_before != kept_after) {
     to.push_back(
-        {list, joined(kept_before), joined(kept_after), false,
+        {list, joined(kept_before, ", "), joined(kept_after, ", "), false,
          "The first route that matches applies: a request may belong to another one now."});
   }
 }
@@ -172,7 +167,7 @@ void compare_items(std::vector<SettingChange>& to, const std::string& list,
 
 std::vector<SettingChange> changes_between(GatewayFlags running, GatewayFlags next) {
   std::vector<SettingChange> changes;
-  compare(changes, "", settings_of(running), settings_of(next), false);
+  note_changes(changes, "", settings_of(running), settings_of(next), false);
   Complaints ignored;
   compare_items(changes, "routes", read_routes(running.routes, ignored),
                 read_routes(next.routes, ignored), true);

@@ -1,5 +1,6 @@
 #include "cli/settings/settings_source.hpp"
 
+#include "cli/commands.hpp"
 #include "cli/settings/addresses.hpp"
 #include "cli/settings/environment.hpp"
 #include "cli/settings/parse.hpp"
@@ -33,38 +34,33 @@ std::string help_of(const Setting& setting) {
   return help + " (" + variable_of(setting.flag) + ", " + std::string(setting.path) + ")";
 }
 
-/// As CLI11 writes it for options that it checks itself.
-std::string type_of(const Setting& setting) {
-  const auto kind = setting.shape.kind;
-  if (kind == Shape::Kind::path || kind == Shape::Kind::paths) return "FILE";
-  if (kind == Shape::Kind::truth) return "TEXT:{true,false}";
-  if (kind != Shape::Kind::word) return "TEXT";
-  std::string words(setting.shape.words);
-  std::ranges::replace(words, '|', ',');
-  return "TEXT:{" + words + "}";
-}
-
 /// A boolean with the default false is a flag without a value.
 bool is_switch(const Setting& setting) {
   return setting.shape.kind == Shape::Kind::truth && default_of(setting) == "false";
 }
 
-void declare(CLI::App& command, const Setting& setting) {
+void declare(const Command& command, const Setting& setting) {
   const std::string flag(setting.flag);
   const std::string help = help_of(setting);
   if (is_switch(setting)) {
-    command.add_flag(flag, help)->multi_option_policy(CLI::MultiOptionPolicy::Throw);
+    command.add_flag(flag, help).once();
     return;
   }
-  auto* const option =
-      command.add_option(flag, CLI::callback_t{}, help)->type_name(type_of(setting));
+  const Option option = command.add_option(flag, help);
+  const auto kind = setting.shape.kind;
+  if (kind == Shape::Kind::path || kind == Shape::Kind::paths) option.file();
+  if (kind == Shape::Kind::truth) option.choices({"true", "false"});
+  if (kind == Shape::Kind::word) {
+    const auto words = config::split(setting.shape.words, '|');
+    option.choices({words.begin(), words.end()});
+  }
   if (std::holds_alternative<GivenList*>(setting.slot)) {
-    option->expected(1, static_cast<int>(limits::config_entries_max))->allow_extra_args(false);
+    option.values(1, static_cast<int>(limits::config_entries_max)).one_value_each();
     return;
   }
-  option->multi_option_policy(CLI::MultiOptionPolicy::Throw);
+  option.once();
   const auto text = default_of(setting);
-  if (!text.empty()) option->default_str(text);
+  if (!text.empty()) option.show_default(text);
 }
 
 void assign(const Setting& setting, const std::vector<std::string>& values,
@@ -122,15 +118,13 @@ std::optional<std::string> read_whole(const std::string& path) {
 
 }  // namespace
 
-SettingsSource::SettingsSource(CLI::App& command, Purpose purpose)
+SettingsSource::SettingsSource(const Command& command, Purpose purpose)
     : command_(command), purpose_(purpose) {
-  command.add_option("--config", file_, "YAML file with settings")
-      ->type_name("FILE")
-      ->envname("IDEM_CONFIG");
+  command.add_option("--config", file_, "YAML file with settings").file().variable("IDEM_CONFIG");
   declare_flags();
 }
 
-SettingsSource::SettingsSource(CLI::App& command, bool (*declared)(const Setting&))
+SettingsSource::SettingsSource(const Command& command, bool (*declared)(const Setting&))
     : command_(command), purpose_(Purpose::gateway), declared_(declared) {
   declare_flags();
 }
@@ -169,11 +163,11 @@ std::optional<GatewayFlags> SettingsSource::gather_as_given(Complaints& complain
   if (!parse_file(table, complaints)) return std::nullopt;
   for (const auto& setting : table) {
     if (setting.flag.empty() || !declares(setting)) continue;
-    const auto* const option = command_.get_option(std::string(setting.flag));
-    if (option->count() == 0) {
+    const std::string flag(setting.flag);
+    if (const auto values = command_.values_of(flag); values.empty()) {
       parse_environment(setting, complaints);
     } else {
-      assign(setting, option->results(), std::string(setting.flag));
+      assign(setting, values, flag);
       config::check(setting, complaints);
     }
   }
@@ -193,10 +187,6 @@ std::optional<GatewayFlags> SettingsSource::gather(Complaints& complaints) const
 }
 
 namespace {
-
-bool is_variable(const config::Place& place) {
-  return !place.in_file() && !place.source.starts_with("--");
-}
 
 /// Refuses settings without effect on a worker. Variables give only a warning, because several
 /// commands may share them.

@@ -1,8 +1,8 @@
 #pragma once
 
+#include "cli/command_line/command.hpp"
 #include "cli/settings/gateway_flags.hpp"
-
-#include <CLI/CLI.hpp>
+#include "cli/settings/gateway_options.hpp"
 
 #include <expected>
 #include <map>
@@ -25,10 +25,10 @@ struct ReadSettings {
 class SettingsSource {
  public:
   /// Declares --config and a flag for each setting; `command` outlives this.
-  explicit SettingsSource(CLI::App& command, Purpose purpose = Purpose::gateway);
+  explicit SettingsSource(const Command& command, Purpose purpose = Purpose::gateway);
   /// Declares a flag for each setting of a gateway that `declared` picks, and no --config: those
   /// are the flags of a command that makes a file.
-  SettingsSource(CLI::App& command, bool (*declared)(const config::Setting& setting));
+  SettingsSource(const Command& command, bool (*declared)(const config::Setting& setting));
 
   /// The texts; complaints are about their shapes. None: the file could not be read as settings.
   std::optional<GatewayFlags> gather(Complaints& complaints) const;
@@ -56,7 +56,7 @@ class SettingsSource {
   bool declares(const config::Setting& setting) const;
   bool parse_file(std::vector<config::Setting>& table, Complaints& complaints) const;
 
-  CLI::App& command_;
+  Command command_;
   Purpose purpose_;
   bool (*declared_)(const config::Setting&) = nullptr;  ///< Null: all of the purpose's settings.
   std::string file_;

@@ -7,6 +7,7 @@
 #include <idem/worker_limits.hpp>
 
 namespace idem::cli {
+namespace setting_rows {
 namespace {
 
 using config::duration;
@@ -260,9 +261,7 @@ Table quota_settings(GatewayFlags& f) {
   };
 }
 
-}  // namespace
-
-std::vector<Setting> settings_of(GatewayFlags& f) {
+Table gateway_settings(GatewayFlags& f) {
   Table all;
   for (const auto& part :
        {process_settings(f), connection_settings(f), settings_for_all(f.rest, "upstream."),
@@ -282,8 +281,6 @@ std::vector<Setting> settings_of(GatewayFlags& f) {
        "services that know the outcome of unknown attempts; routes name them by `reconcile`"});
   return all;
 }
-
-namespace {
 
 Table provider_events(ProviderGiven& p) {
   return {
@@ -322,9 +319,7 @@ Table provider_events(ProviderGiven& p) {
   };
 }
 
-}  // namespace
-
-std::vector<Setting> settings_of(ProviderGiven& p) {
+Table provider_settings(ProviderGiven& p) {
   Table all{
       {"name", "", text, &p.name, "its name in routes", restart, both, true},
       {"url", "", text, &p.url,
@@ -366,7 +361,7 @@ std::vector<Setting> settings_of(ProviderGiven& p) {
   return all;
 }
 
-std::vector<Setting> settings_of(DestinationGiven& d) {
+Table destination_settings(DestinationGiven& d) {
   return {
       {"name", "", text, &d.name, "its name in messages", restart, both, true},
       {"url", "", text, &d.url, "http(s)://HOST[:PORT]/PATH", restart, both, true},
@@ -383,6 +378,21 @@ std::vector<Setting> settings_of(DestinationGiven& d) {
       {"source", "", text, &d.source, "value of ce-source: the sender"},
       {"ca", "", path, &d.ca, "PEM file: the CA of its certificate; by default the system's"},
   };
+}
+
+}  // namespace
+}  // namespace setting_rows
+
+std::vector<config::Setting> settings_of(GatewayFlags& flags) {
+  return setting_rows::gateway_settings(flags);
+}
+
+std::vector<config::Setting> settings_of(DestinationGiven& destination) {
+  return setting_rows::destination_settings(destination);
+}
+
+std::vector<config::Setting> settings_of(ProviderGiven& provider) {
+  return setting_rows::provider_settings(provider);
 }
 
 std::vector<RouteGiven> read_routes(const std::vector<config::Node>& routes,

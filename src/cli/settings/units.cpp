@@ -1,4 +1,4 @@
-#include "cli/commands.hpp"
+#include "cli/settings/units.hpp"
 
 #include <array>
 #include <charconv>
@@ -8,21 +8,22 @@
 namespace idem::cli {
 namespace {
 
-struct Unit {
+struct UnitFactor {
   std::string_view name;
   std::uint64_t factor;
 };
 
-constexpr std::array<Unit, 5> duration_units{
+constexpr std::array<UnitFactor, 5> duration_units{
     {{"ms", 1}, {"s", 1000}, {"m", 60'000}, {"h", 3'600'000}, {"d", 86'400'000}}};
-constexpr std::array<Unit, 4> size_units{
+constexpr std::array<UnitFactor, 4> size_units{
     {{"B", 1}, {"KiB", 1024}, {"MiB", 1024UL * 1024}, {"GiB", 1024UL * 1024 * 1024}}};
 
 // A hundred years in milliseconds: beyond it, sums with clock values could overflow.
 constexpr std::uint64_t value_max = 3'153'600'000'000;
 
 template <std::size_t N>
-std::optional<std::uint64_t> parse(const std::string& text, const std::array<Unit, N>& units) {
+std::optional<std::uint64_t> parse(const std::string& text,
+                                   const std::array<UnitFactor, N>& units) {
   std::uint64_t number = 0;
   const char* end = text.data() + text.size();
   const auto parsed = std::from_chars(text.data(), end, number);

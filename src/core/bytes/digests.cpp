@@ -1,5 +1,7 @@
 #include "core/bytes/digests.hpp"
 
+#include "core/bytes/unsigned_bytes.hpp"
+
 #include <idem/assert.hpp>
 
 #include <openssl/core_names.h>
@@ -18,10 +20,6 @@ Length little_endian_bytes(std::uint64_t number) noexcept {
     number >>= 8;
   }
   return bytes;
-}
-
-const unsigned char* bytes_of(std::string_view text) noexcept {
-  return reinterpret_cast<const unsigned char*>(text.data());
 }
 
 // Fetched once per process and never given back; safe to use from every thread.
@@ -109,13 +107,13 @@ void MemoryName::begin() {
 
 void MemoryName::add(std::string_view part) {
   add_number(part.size());
-  IDEM_ASSERT(EVP_MAC_update(context_.get(), bytes_of(part), part.size()) == 1);
+  IDEM_ASSERT(EVP_MAC_update(context_.get(), unsigned_bytes(part), part.size()) == 1);
 }
 
 void MemoryName::add_number(std::uint64_t number) {
   const Length bytes = little_endian_bytes(number);
   const std::string_view text(bytes.data(), bytes.size());
-  IDEM_ASSERT(EVP_MAC_update(context_.get(), bytes_of(text), text.size()) == 1);
+  IDEM_ASSERT(EVP_MAC_update(context_.get(), unsigned_bytes(text), text.size()) == 1);
 }
 
 MemoryName::Bytes MemoryName::finish() {
@@ -157,7 +155,7 @@ void KeyedDigest::set_key(const std::array<std::uint8_t, 32>& key) {
 Digest KeyedDigest::finish(std::string_view message) {
   Digest digest;
   std::size_t size = 0;
-  IDEM_ASSERT(EVP_MAC_update(context_.get(), bytes_of(message), message.size()) == 1);
+  IDEM_ASSERT(EVP_MAC_update(context_.get(), unsigned_bytes(message), message.size()) == 1);
   IDEM_ASSERT(EVP_MAC_final(context_.get(), digest.data(), &size, digest.size()) == 1);
   IDEM_ASSERT(size == digest.size());
   return digest;

@@ -1,6 +1,7 @@
 #include "core/bytes/envelope.hpp"
 
 #include "core/bytes/digests.hpp"
+#include "core/bytes/unsigned_bytes.hpp"
 
 #include <idem/assert.hpp>
 
@@ -14,7 +15,7 @@
 namespace idem {
 namespace {
 
-constexpr std::size_t nonce_bytes = 12;
+constexpr std::size_t wrap_nonce_bytes = 12;
 
 struct FreeContext {
   void operator()(EVP_CIPHER_CTX* context) const noexcept { EVP_CIPHER_CTX_free(context); }
@@ -52,11 +53,6 @@ const Context& context_of_thread() {
   return context;
 }
 
-const unsigned char* bytes_of(std::string_view text) noexcept {
-  return reinterpret_cast<const unsigned char*>(text.data());
-}
-unsigned char* bytes_of(char* text) noexcept { return reinterpret_cast<unsigned char*>(text); }
-
 Digest derived(std::string_view label, const Secret& secret) {
   return KeyedDigest(label).of(secret, {});
 }
@@ -81,12 +77,12 @@ void run_block(const unsigned char* in, unsigned char* out, const void* context)
 
 void begin_gcm(EVP_CIPHER_CTX* context, const CipherKey& key, std::uint8_t part,
                std::string_view bound_to, int encrypt) {
-  std::array<unsigned char, nonce_bytes> nonce{};
+  std::array<unsigned char, wrap_nonce_bytes> nonce{};
   nonce.back() = part;
   int length = 0;
   const bool begun =
       EVP_CipherInit_ex2(context, gcm(), key.bytes.data(), nonce.data(), encrypt, nullptr) == 1 &&
-      EVP_CipherUpdate(context, nullptr, &length, bytes_of(bound_to),
+      EVP_CipherUpdate(context, nullptr, &length, unsigned_bytes(bound_to),
                        static_cast<int>(bound_to.size())) == 1;
   IDEM_ASSERT(begun);
 }
@@ -97,7 +93,7 @@ bool update_in_place(EVP_CIPHER_CTX* context, std::string& text) {
   for (std::size_t at = 0; at < text.size(); at += piece_max) {
     const auto size = static_cast<int>(std::min(piece_max, text.size() - at));
     int written = 0;
-    unsigned char* const place = bytes_of(text.data() + at);
+    unsigned char* const place = unsigned_bytes(text.data() + at);
     if (EVP_CipherUpdate(context, place, &written, place, size) != 1 || written != size) {
       return false;
     }
@@ -132,8 +128,9 @@ std::string wrap_key(const CipherKey& with, const CipherKey& key) {
   const BorrowedContext context(context_of_thread());
   begin_wrap(context.get(), with, 1);
   std::string wrapped(wrapped_key_bytes, '\0');
-  const std::size_t written = CRYPTO_128_wrap(context.get(), nullptr, bytes_of(wrapped.data()),
-                                              key.bytes.data(), key.bytes.size(), &run_block);
+  const std::size_t written =
+      CRYPTO_128_wrap(context.get(), nullptr, unsigned_bytes(wrapped.data()), key.bytes.data(),
+                      key.bytes.size(), &run_block);
   IDEM_ASSERT(written == wrapped_key_bytes);
   return wrapped;
 }
@@ -143,8 +140,9 @@ std::optional<CipherKey> unwrap_key(const CipherKey& with, std::string_view wrap
   const BorrowedContext context(context_of_thread());
   begin_wrap(context.get(), with, 0);
   std::optional<CipherKey> key(std::in_place);
-  const std::size_t written = CRYPTO_128_unwrap(context.get(), nullptr, key->bytes.data(),
-                                                bytes_of(wrapped), wrapped.size(), &run_block);
+  const std::size_t written =
+      CRYPTO_128_unwrap(context.get(), nullptr, key->bytes.data(), unsigned_bytes(wrapped),
+                        wrapped.size(), &run_block);
   if (written != key->bytes.size()) key.reset();
   return key;
 }

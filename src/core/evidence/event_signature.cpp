@@ -1,6 +1,7 @@
 #include "core/evidence/event_signature.hpp"
 #include <idem/worker_limits.hpp>
 
+#include "core/bytes/ascii.hpp"
 #include "core/bytes/base64.hpp"
 
 #include <openssl/crypto.h>
@@ -23,7 +24,7 @@ bool same(std::string_view a, std::string_view b) {
   return a.size() == b.size() && CRYPTO_memcmp(a.data(), b.data(), a.size()) == 0;
 }
 
-std::optional<std::int64_t> seconds(std::string_view text) {
+std::optional<std::int64_t> seconds_in(std::string_view text) {
   std::int64_t value = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
   if (error != std::errc{} || end != text.data() + text.size() || value < 0) return std::nullopt;
@@ -38,14 +39,6 @@ std::string hex(std::string_view bytes) {
     text += {digits[byte >> 4], digits[byte & 15]};
   }
   return text;
-}
-
-std::string lower(std::string_view text) {
-  std::string out(text);
-  for (char& c : out) {
-    if (c >= 'A' && c <= 'F') c = static_cast<char>(c - 'A' + 'a');
-  }
-  return out;
 }
 
 /// Whether one of the signatures in the head belongs to one of the secrets. Compares all of them.
@@ -73,7 +66,7 @@ std::vector<std::string> parts(std::string_view text, char separator) {
 }
 
 std::expected<void, std::string> check_time(std::string_view timestamp, std::int64_t now) {
-  const auto at = seconds(timestamp);
+  const auto at = seconds_in(timestamp);
   if (!at) return std::unexpected("it has no timestamp");
   const auto tolerance = std::chrono::duration_cast<std::chrono::seconds>(limits::event_tolerance);
   if (*at < now - tolerance.count() || *at > now + tolerance.count()) {
@@ -107,7 +100,7 @@ std::expected<void, std::string> check_stripe(const EventSignature& by, const Si
   std::vector<std::string> offered;
   for (const std::string& one : parts(head.signature, ',')) {
     if (one.starts_with("t=") && timestamp.empty()) timestamp = one.substr(2);
-    if (one.starts_with("v1=")) offered.push_back(lower(one.substr(3)));
+    if (one.starts_with("v1=")) offered.push_back(lower_case(one.substr(3)));
   }
   if (auto timely = check_time(timestamp, now); !timely) return timely;
   const std::string text = timestamp + "." + std::string(body);
@@ -120,7 +113,7 @@ std::expected<void, std::string> check_hmac(const EventSignature& by, const Sign
   if (!head.signature.starts_with(by.prefix)) return std::unexpected(forged);
   const std::string_view offered = head.signature.substr(by.prefix.size());
   const std::string text(body);
-  const bool fits = is_signed(by, {lower(offered)}, text, hex) ||
+  const bool fits = is_signed(by, {lower_case(offered)}, text, hex) ||
                     is_signed(by, {std::string(offered)}, text, to_base64);
   if (!fits) return std::unexpected(forged);
   return {};

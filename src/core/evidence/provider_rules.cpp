@@ -9,7 +9,7 @@
 namespace idem {
 namespace {
 
-bool is_json(std::string_view body) { return !body.empty() && check_json(body).has_value(); }
+bool is_json_text(std::string_view body) { return !body.empty() && check_json(body).has_value(); }
 
 /// "200" or "2xx".
 bool parse_status(std::string_view text, int& from, int& to) {
@@ -117,7 +117,7 @@ bool ResponseMatcher::matches(int status, std::string_view body, bool is_json) c
 }
 
 Finding judge(const ResponseMatchers& rules, int status, std::string_view body) {
-  const bool json = is_json(body);
+  const bool json = is_json_text(body);
   const auto says = [&](const std::vector<ResponseMatcher>& any) {
     return std::ranges::any_of(
         any, [&](const ResponseMatcher& rule) { return rule.matches(status, body, json); });
@@ -132,7 +132,7 @@ Finding judge(const ResponseMatchers& rules, int status, std::string_view body) 
 
 std::optional<StoredResponse> rebuild(const RebuildRule& rule, Finding finding,
                                       std::string_view body) {
-  const bool json = is_json(body);
+  const bool json = is_json_text(body);
   StoredResponse response;
   response.status = finding == Finding::found ? rule.found_status : rule.failed_status;
   if (rule.body.empty()) {

@@ -34,6 +34,8 @@ WireAnswer unknown_answer(std::optional<Millis> reconcile_in, const RecordId& id
 WireAnswer released_answer(const RecordId& id, Millis retry_after, bool is_gone = false);
 /// 408, stored as the answer of a stored request that expired before it ran.
 WireAnswer timed_out_answer(const RecordId& id);
+/// After how long a client asks again that met a store in trouble, or an attempt that was released.
+inline constexpr Millis store_retry_hint{1000};
 /// 503: nothing was dispatched.
 WireAnswer store_unavailable_answer(Millis retry_after);
 /// 503: the record no longer shows how the operation ended; nothing was dispatched.

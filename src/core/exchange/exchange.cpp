@@ -8,8 +8,6 @@
 namespace idem {
 namespace {
 
-constexpr Millis store_retry_hint{1000};
-
 // What a client is to do behind a detail.
 const std::string again = " Send the same request again with the same key.";
 

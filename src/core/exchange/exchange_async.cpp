@@ -10,8 +10,6 @@
 namespace idem {
 namespace {
 
-constexpr Millis retry_hint{1000};
-
 /// Its Retry-After in seconds, at most limits::retry_after_max; a date would need a clock.
 Millis retry_after_of(const WireAnswer& answer) {
   for (const Field& field : answer.headers) {
@@ -61,7 +59,7 @@ ExchangeAction Exchange::on_pending(const Pending& pending, MonotonicTime now) {
 // waits for its end, and never begins an attempt itself.
 ExchangeAction Exchange::on_background(const std::shared_ptr<const Record>& record,
                                        MonotonicTime now) {
-  if (!record) return finish_waiting(released_answer(reserve_.id, retry_hint, true));
+  if (!record) return finish_waiting(released_answer(reserve_.id, store_retry_hint, true));
   switch (record->state) {
     case State::pending:
     case State::in_progress:
@@ -69,7 +67,7 @@ ExchangeAction Exchange::on_background(const std::shared_ptr<const Record>& reco
     case State::completed:
       return finish_waiting(replay_answer(record));
     case State::failed_retryable:
-      return finish_waiting(released_answer(reserve_.id, retry_hint));
+      return finish_waiting(released_answer(reserve_.id, store_retry_hint));
     case State::unknown: {
       std::optional<Millis> reconcile_in;
       if (record->reconcile_after) reconcile_in = settings_.look_again;

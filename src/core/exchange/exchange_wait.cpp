@@ -8,8 +8,6 @@
 namespace idem {
 namespace {
 
-constexpr Millis retry_hint{1000};
-
 bool has_applied_preference(const WireAnswer& answer) {
   return std::ranges::any_of(answer.headers, [](const Field& field) {
     return equal_names(field.name, "Preference-Applied") &&
@@ -33,13 +31,14 @@ ExchangeAction Exchange::on_running(const InProgress& running, MonotonicTime now
 // for. A newer one means that it is over; this request does not wait for its successor.
 ExchangeAction Exchange::on_woken(const Woken& woken, MonotonicTime now) {
   IDEM_ASSERT(phase_ == Phase::waiting);
-  if (!woken.record) return finish_waiting(store_error_answer(woken.record.error(), retry_hint));
+  if (!woken.record)
+    return finish_waiting(store_error_answer(woken.record.error(), store_retry_hint));
   const auto& record = *woken.record;
   if (in_background_) return on_background(record, now);
   // Without a fence: met while another transaction was making it. Only its commit shows whose
   // attempt that is.
   if (!record && !met_->fence) return wait_on(now);
-  if (!record) return finish_waiting(released_answer(reserve_.id, retry_hint, true));
+  if (!record) return finish_waiting(released_answer(reserve_.id, store_retry_hint, true));
   if (!met_->fence) met_->fence = record->fence();
   if (record->fence() < met_->fence) return wait_on(now);
   switch (record->state) {
@@ -56,7 +55,7 @@ ExchangeAction Exchange::on_woken(const Woken& woken, MonotonicTime now) {
     case State::completed:
       return finish_waiting(replay_answer(record));
     case State::failed_retryable:
-      return finish_waiting(released_answer(reserve_.id, retry_hint));
+      return finish_waiting(released_answer(reserve_.id, store_retry_hint));
     case State::unknown: {
       std::optional<Millis> reconcile_in;
       if (record->reconcile_after) reconcile_in = until(*record->reconcile_after, now);

@@ -1,12 +1,12 @@
 #include "core/exchange/policy.hpp"
 
+#include "core/bytes/ascii.hpp"
+
 #include <algorithm>
 #include <array>
 
 namespace idem {
 namespace {
-
-char lower(char c) noexcept { return c >= 'A' && c <= 'Z' ? static_cast<char>(c + 32) : c; }
 
 template <class Names>
 bool is_among(std::string_view name, const Names& names) noexcept {
@@ -29,7 +29,7 @@ bool proves_not_executed(const AnswerFacts& facts) noexcept {
 
 bool detail::equal_names(std::string_view a, std::string_view b) noexcept {
   for (std::size_t i = 0; i < a.size(); ++i) {
-    if (a[i] != b[i] && lower(a[i]) != lower(b[i])) return false;
+    if (a[i] != b[i] && lower_letter(a[i]) != lower_letter(b[i])) return false;
   }
   return true;
 }

@@ -9,7 +9,7 @@
 namespace idem {
 namespace {
 
-bool is_json(std::string_view media) noexcept {
+bool is_json_media(std::string_view media) noexcept {
   return media == "application/json" || media.ends_with("+json");
 }
 
@@ -36,7 +36,7 @@ BodyForm raw_form(std::string_view body) { return {"raw", sha256(body), true}; }
 
 BodyForm body_form(std::string_view media, std::string_view content_type, std::string_view body,
                    const FingerprintRule& rule) {
-  if (is_json(media)) {
+  if (is_json_media(media)) {
     if (auto form = json_form(body, rule)) return *form;
   } else if (media == "application/x-www-form-urlencoded") {
     if (const auto digest = form_fields_digest(body)) return {"form", *digest};

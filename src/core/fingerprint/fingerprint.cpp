@@ -1,5 +1,6 @@
 #include <idem/fingerprint.hpp>
 
+#include "core/bytes/ascii.hpp"
 #include "core/bytes/digests.hpp"
 #include "core/fingerprint/body_form.hpp"
 #include "core/fingerprint/media_type.hpp"

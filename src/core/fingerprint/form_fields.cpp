@@ -1,5 +1,7 @@
 #include "core/fingerprint/form_fields.hpp"
 
+#include "core/bytes/ascii.hpp"
+
 #include <idem/limits.hpp>
 
 #include <algorithm>
@@ -16,19 +18,12 @@ struct FormField {
   std::string place{};    // the path of a name with several parts; else empty
 };
 
-int hex_digit(char c) noexcept {
-  if (c >= '0' && c <= '9') return c - '0';
-  if (c >= 'a' && c <= 'f') return c - 'a' + 10;
-  if (c >= 'A' && c <= 'F') return c - 'A' + 10;
-  return -1;
-}
-
 bool is_well_formed(std::string_view body) noexcept {
   for (std::size_t i = 0; i < body.size(); ++i) {
     const char c = body[i];
     if (c <= ' ' || c >= 0x7F || c == ';') return false;
     if (c != '%') continue;
-    if (i + 2 >= body.size() || hex_digit(body[i + 1]) < 0 || hex_digit(body[i + 2]) < 0) {
+    if (i + 2 >= body.size() || hex_value(body[i + 1]) < 0 || hex_value(body[i + 2]) < 0) {
       return false;
     }
   }
@@ -43,7 +38,7 @@ std::optional<std::string> decoded_name(std::string_view spelled) {
   for (std::size_t i = 0; i < spelled.size(); ++i) {
     char c = spelled[i];
     if (c == '%') {
-      c = static_cast<char>(hex_digit(spelled[i + 1]) * 16 + hex_digit(spelled[i + 2]));
+      c = static_cast<char>(hex_value(spelled[i + 1]) * 16 + hex_value(spelled[i + 2]));
       i += 2;
     } else if (c == '+') {
       c = ' ';

@@ -1,5 +1,7 @@
 #include "core/fingerprint/media_type.hpp"
 
+#include "core/bytes/ascii.hpp"
+
 #include <algorithm>
 
 namespace idem {
@@ -40,14 +42,6 @@ bool take_quoted(std::string_view& text, std::string& value) {
 }
 
 }  // namespace
-
-std::string lower_case(std::string_view text) {
-  std::string lower(text);
-  for (char& c : lower) {
-    if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
-  }
-  return lower;
-}
 
 std::string media_type(std::string_view content_type) {
   std::string_view type = content_type.substr(0, content_type.find(';'));

@@ -7,9 +7,6 @@
 
 namespace idem {
 
-/// Changes ASCII letters only.
-std::string lower_case(std::string_view text);
-
 /// `type/subtype` of a Content-Type, in lower case (RFC 9110 §8.3.1). Never fails: a text that is
 /// no media type is returned in lower case.
 std::string media_type(std::string_view content_type);

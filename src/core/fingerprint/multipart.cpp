@@ -11,14 +11,14 @@
 namespace idem {
 namespace {
 
-struct Part {
+struct FormPart {
   std::string_view headers;  // without the empty line's end
   std::string_view content;
 };
 
 struct Multipart {
   std::string_view preamble;  // with the end of its last line
-  std::vector<Part> parts;
+  std::vector<FormPart> parts;
   std::string_view tail;  // the end of the last delimiter's line and what follows; may be empty
 };
 
@@ -34,11 +34,11 @@ bool is_boundary(std::string_view text) noexcept {
 }
 
 // `text`: from the end of a delimiter to the line's end before the next one.
-std::optional<Part> part_of(std::string_view text) noexcept {
-  if (text.starts_with("\r\n\r\n")) return Part{{}, text.substr(4)};
+std::optional<FormPart> part_of(std::string_view text) noexcept {
+  if (text.starts_with("\r\n\r\n")) return FormPart{{}, text.substr(4)};
   const auto end = text.find("\r\n\r\n");
   if (end == text.npos) return std::nullopt;
-  return Part{text.substr(2, end - 2), text.substr(end + 4)};
+  return FormPart{text.substr(2, end - 2), text.substr(end + 4)};
 }
 
 std::optional<Multipart> read_multipart(std::string_view body, const std::string& delimiter) {
@@ -86,7 +86,7 @@ std::optional<Digest> multipart_digest(std::string_view content_type, std::strin
     digest.add(parameter.value);
   }
   digest.add_number(read->parts.size());
-  for (const Part& part : read->parts) {
+  for (const FormPart& part : read->parts) {
     digest.add(part.headers);
     digest.add(part.content);
   }

@@ -1,5 +1,6 @@
 #include "core/json/number.hpp"
 
+#include "core/bytes/ascii.hpp"
 #include "core/json/decimal.hpp"
 
 #include <idem/assert.hpp>
@@ -14,8 +15,6 @@ namespace {
 
 // Every integer of so many digits is a double and is its own ECMAScript rendering (10^15 < 2^53).
 constexpr std::size_t exact_integer_digits_max = 15;
-
-bool is_digit(char c) noexcept { return c >= '0' && c <= '9'; }
 
 // The fewest digits that name a finite positive double and no other, nearest to it among those:
 // ±digits × 10^exponent, no zero at either end.
@@ -80,7 +79,8 @@ void append_ecmascript(std::string& out, bool negative, const ShortestDecimal& s
   }
 }
 
-// The nearest double (ties to even), 0 when it underflows, nothing when it overflows.
+// The nearest double (ties to even), 0 with the literal's sign when it underflows, nothing when it
+// overflows.
 std::optional<double> nearest_double(std::string_view literal) noexcept {
   double value = 0;
   const auto [end, error] = std::from_chars(literal.data(), literal.data() + literal.size(), value);
@@ -88,13 +88,22 @@ std::optional<double> nearest_double(std::string_view literal) noexcept {
   if (error == std::errc() && std::isfinite(value)) return value;
   // "Out of range" does not say at which end. A value that overflows is far above 1 and one that
   // underflows far below, so that the sign of the decimal exponent of the first digit decides.
+  const double zero = literal.starts_with('-') ? -0.0 : 0.0;
   const ExactDecimal exact = exact_decimal(literal);
   if (exact.exponent_beyond_bounds) {
     if (literal.find("e-") == literal.npos && literal.find("E-") == literal.npos) return {};
-    return 0.0;
+    return zero;
   }
   const bool huge = exact.exponent + static_cast<std::int64_t>(exact.digit_count()) > 0;
-  return huge ? std::optional<double>() : 0.0;
+  return huge ? std::optional<double>() : zero;
+}
+
+std::string_view digits_of(std::string_view text, const NumberLiteral& literal) noexcept {
+  return text.substr(literal.begin, literal.end - literal.begin);
+}
+
+JsonError overflow(const NumberLiteral& literal) noexcept {
+  return {literal.begin, "number overflows a double"};
 }
 
 bool same_value(const ExactDecimal& exact, const ShortestDecimal& shortest) noexcept {
@@ -153,9 +162,15 @@ std::expected<NumberLiteral, JsonError> scan_number(std::string_view text, std::
   return literal;
 }
 
+std::expected<double, JsonError> double_of(std::string_view text, const NumberLiteral& literal) {
+  const std::optional<double> value = nearest_double(digits_of(text, literal));
+  if (!value) return std::unexpected(overflow(literal));
+  return *value;
+}
+
 std::expected<void, JsonError> append_number(std::string& out, std::string_view text,
                                              const NumberLiteral& literal, NumberForm form) {
-  const std::string_view number = text.substr(literal.begin, literal.end - literal.begin);
+  const std::string_view number = digits_of(text, literal);
   if (literal.integer && number.size() <= exact_integer_digits_max && number != "-0") {
     out += number;
     return {};
@@ -163,7 +178,7 @@ std::expected<void, JsonError> append_number(std::string& out, std::string_view 
   const std::optional<double> value = nearest_double(number);
   const bool negative = number.starts_with('-');
   if (form == NumberForm::ecmascript) {
-    if (!value) return std::unexpected(JsonError{literal.begin, "number overflows a double"});
+    if (!value) return std::unexpected(overflow(literal));
     if (*value == 0) {
       out += '0';
     } else {

@@ -22,6 +22,10 @@ struct NumberLiteral {
 /// The literal that begins at `begin` with a digit or a minus sign. Does not check what follows it.
 std::expected<NumberLiteral, JsonError> scan_number(std::string_view text, std::size_t begin);
 
+/// The double that is nearest to the literal's value (ties to even); a zero with the literal's sign
+/// where it underflows. Error: it overflows a double.
+std::expected<double, JsonError> double_of(std::string_view text, const NumberLiteral& literal);
+
 /// Appends the literal's value in the given form. Errors: under `ecmascript` a value that overflows
 /// a double; under `exact` an exponent of more than 18 digits.
 std::expected<void, JsonError> append_number(std::string& out, std::string_view text,

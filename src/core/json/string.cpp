@@ -1,5 +1,6 @@
 #include "core/json/string.hpp"
 
+#include "core/bytes/ascii.hpp"
 #include "core/bytes/utf8.hpp"
 
 #include <algorithm>
@@ -26,19 +27,12 @@ std::size_t plain_bytes(const char* eight) noexcept {
   return static_cast<std::size_t>(std::countr_zero(marks)) / 8;
 }
 
-int hex_digit(char c) noexcept {
-  if (c >= '0' && c <= '9') return c - '0';
-  if (c >= 'a' && c <= 'f') return c - 'a' + 10;
-  if (c >= 'A' && c <= 'F') return c - 'A' + 10;
-  return -1;
-}
-
 // The UTF-16 code unit of the `\uXXXX` whose backslash is at `at`.
 std::optional<char32_t> code_unit(std::string_view literal, std::size_t at) noexcept {
   if (literal.size() - at < 6 || literal[at] != '\\' || literal[at + 1] != 'u') return {};
   char32_t unit = 0;
   for (std::size_t i = at + 2; i < at + 6; ++i) {
-    const int digit = hex_digit(literal[i]);
+    const int digit = hex_value(literal[i]);
     if (digit < 0) return {};
     unit = unit * 16 + static_cast<char32_t>(digit);
   }

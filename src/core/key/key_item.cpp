@@ -1,5 +1,6 @@
 #include "core/key/key_item.hpp"
 
+#include "core/bytes/ascii.hpp"
 #include "core/bytes/utf8.hpp"
 
 #include <algorithm>
@@ -8,7 +9,6 @@
 namespace idem {
 namespace {
 
-bool is_digit(char c) noexcept { return c >= '0' && c <= '9'; }
 bool is_lower(char c) noexcept { return c >= 'a' && c <= 'z'; }
 bool is_alpha(char c) noexcept { return is_lower(c) || (c >= 'A' && c <= 'Z'); }
 bool is_printable(char c) noexcept { return c >= ' ' && c <= '~'; }

@@ -1,3 +1,5 @@
+#include "core/bytes/ascii.hpp"
+
 #include <idem/key.hpp>
 
 #include <algorithm>
@@ -7,7 +9,6 @@
 namespace idem::inline v0_1 {
 namespace {
 
-bool is_digit(char c) noexcept { return c >= '0' && c <= '9'; }
 bool is_letter(char c) noexcept { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'); }
 bool is_alnum(char c) noexcept { return is_digit(c) || is_letter(c); }
 

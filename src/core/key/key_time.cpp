@@ -1,5 +1,7 @@
 #include "core/key/key_time.hpp"
 
+#include "core/bytes/ascii.hpp"
+
 #include <idem/limits.hpp>
 
 #include <algorithm>
@@ -7,15 +9,6 @@
 
 namespace idem {
 namespace {
-
-bool is_digit(char c) noexcept { return c >= '0' && c <= '9'; }
-
-/// -1: none.
-int hex_value(char c) noexcept {
-  if (is_digit(c)) return c - '0';
-  const char lower = static_cast<char>(c | 0x20);
-  return lower >= 'a' && lower <= 'f' ? lower - 'a' + 10 : -1;
-}
 
 /// Crockford's base 32 without its aliases, which no generator writes; -1: none.
 int base32_value(char c) noexcept {

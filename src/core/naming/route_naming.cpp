@@ -7,27 +7,27 @@
 namespace idem {
 namespace {
 
-std::string quoted(std::string_view text) { return '"' + std::string(text) + '"'; }
+std::string quoted_name(std::string_view text) { return '"' + std::string(text) + '"'; }
 
 std::optional<std::string> name_complaint(std::string_view name) {
   const bool control = std::ranges::any_of(
       name, [](char c) { return static_cast<unsigned char>(c) < 0x20 || c == 0x7F; });
   if (control) return "a route's name holds a control character";
   if (name.size() > limits::operation_bytes_max) {
-    return quoted(name.substr(0, 40)) + "... is too long for a route's name: write at most " +
+    return quoted_name(name.substr(0, 40)) + "... is too long for a route's name: write at most " +
            std::to_string(limits::operation_bytes_max) + " bytes";
   }
   if (split_own_operation(name)) {
-    return quoted(name) + " is the form for routes without a name: write a name without ' /'";
+    return quoted_name(name) + " is the form for routes without a name: write a name without ' /'";
   }
   return std::nullopt;
 }
 
 std::string lost(std::string_view operation, std::string_view requests, std::string_view name) {
-  return "the store holds records of the operation " + quoted(operation) + ", and retries of " +
-         std::string(requests) + " would be looked up " +
-         (name.empty() ? "by method and path" : "as " + quoted(name)) +
-         " and run again: write formerly: [" + quoted(operation) + "] there, or keep the name";
+  return "the store holds records of the operation " + quoted_name(operation) +
+         ", and retries of " + std::string(requests) + " would be looked up " +
+         (name.empty() ? "by method and path" : "as " + quoted_name(name)) +
+         " and run again: write formerly: [" + quoted_name(operation) + "] there, or keep the name";
 }
 
 }  // namespace

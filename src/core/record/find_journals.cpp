@@ -1,5 +1,6 @@
 #include "core/record/find_journals.hpp"
 
+#include "core/bytes/ascii.hpp"
 #include "core/bytes/digests.hpp"
 
 #include <algorithm>
@@ -10,8 +11,6 @@ namespace {
 
 constexpr std::size_t day_digits = 8;
 constexpr std::size_t ref_digits = 32;
-
-bool is_digit(char c) { return c >= '0' && c <= '9'; }
 
 std::string padded(unsigned number, std::size_t digits) {
   std::string text = std::to_string(number);

@@ -15,8 +15,8 @@ namespace {
 /// has the body's tag behind it, then its head, encrypted, with its tag; a request has the request,
 /// encrypted, with its tag.
 constexpr char sealed_version = 1;
-constexpr std::size_t name_at = 2;
-constexpr std::size_t wrapped_at = name_at + KeyName{}.size();
+constexpr std::size_t name_offset = 2;
+constexpr std::size_t wrapped_at = name_offset + KeyName{}.size();
 constexpr std::size_t envelope_bytes = wrapped_at + wrapped_key_bytes;
 /// Before a request's bytes; encode_request() begins with a version below these.
 constexpr std::string_view request_mark = "idem-sealed";
@@ -29,7 +29,7 @@ constexpr std::size_t id_bytes = RecordId{}.bytes.size();
 constexpr std::string_view evidence_mark = "idem-sealed:";
 
 constexpr std::string_view not_sealed = "it is not sealed";
-constexpr std::string_view cut_short = "its sealed part is cut short";
+constexpr std::string_view part_cut_short = "its sealed part is cut short";
 constexpr std::string_view unknown_version =
     "it was sealed in a form that this program does not know";
 
@@ -105,14 +105,14 @@ std::string envelope_of(const NamedKey& with, const CipherKey& key) {
 }
 
 std::expected<KeyRef, std::string_view> read_ref(std::string_view sealed) {
-  if (sealed.size() < envelope_bytes + cipher_tag_bytes) return std::unexpected(cut_short);
+  if (sealed.size() < envelope_bytes + cipher_tag_bytes) return std::unexpected(part_cut_short);
   if (sealed[0] != sealed_version) return std::unexpected(unknown_version);
   KeyRef ref;
   ref.kind = static_cast<KeyKind>(sealed[1]);
   if (ref.kind != KeyKind::secret && ref.kind != KeyKind::scope) {
     return std::unexpected(unknown_version);
   }
-  sealed.substr(name_at).copy(reinterpret_cast<char*>(ref.name.data()), ref.name.size());
+  sealed.substr(name_offset).copy(reinterpret_cast<char*>(ref.name.data()), ref.name.size());
   return ref;
 }
 
@@ -221,7 +221,7 @@ bool is_sealed(const StoredResponse& response) noexcept {
 std::expected<KeyRef, std::string_view> key_of(const StoredResponse& sealed) {
   const auto bytes = field_bytes(sealed);
   if (!bytes) return std::unexpected("its sealed field was changed");
-  if (bytes->size() < envelope_bytes + 2 * cipher_tag_bytes) return std::unexpected(cut_short);
+  if (bytes->size() < envelope_bytes + 2 * cipher_tag_bytes) return std::unexpected(part_cut_short);
   return read_ref(*bytes);
 }
 
@@ -277,7 +277,7 @@ bool is_sealed_request(std::string_view request) noexcept {
 std::expected<KeyRef, std::string_view> key_of_request(std::string_view sealed) {
   if (!is_sealed_request(sealed)) return std::unexpected(not_sealed);
   const auto envelope_at = envelope_place(sealed);
-  if (!envelope_at) return std::unexpected(cut_short);
+  if (!envelope_at) return std::unexpected(part_cut_short);
   return read_ref(sealed.substr(*envelope_at));
 }
 

@@ -8,7 +8,7 @@ namespace {
 
 constexpr std::uint8_t request_version = 1;
 constexpr std::uint8_t secrets_version = 1;
-constexpr std::string_view cut_short = "it is cut short";
+constexpr std::string_view request_cut_short = "it is cut short";
 constexpr std::string_view too_long = "it has bytes behind its end";
 
 std::size_t bytes_of(const std::vector<StoredField>& fields) {
@@ -81,7 +81,7 @@ std::expected<StoredRequest, std::string_view> decode_request(std::string_view b
   in.bytes(request.sealed_for.bytes);
   request.sealed = in.framed();
   request.body = in.framed();
-  if (in.is_cut_short()) return std::unexpected(cut_short);
+  if (in.is_cut_short()) return std::unexpected(request_cut_short);
   if (!in.is_at_end()) return std::unexpected(too_long);
   return request;
 }
@@ -103,7 +103,7 @@ std::expected<RequestSecrets, std::string_view> decode_secrets(std::string_view 
   RequestSecrets secrets;
   secrets.key = in.framed();
   secrets.fields = read_fields(in);
-  if (in.is_cut_short()) return std::unexpected(cut_short);
+  if (in.is_cut_short()) return std::unexpected(request_cut_short);
   if (!in.is_at_end()) return std::unexpected(too_long);
   return secrets;
 }

@@ -7,7 +7,7 @@
 namespace idem {
 namespace {
 
-constexpr std::size_t head_bytes = 1 + 2 + 1;
+constexpr std::size_t response_head_bytes = 1 + 2 + 1;
 
 std::expected<StoredResponse, std::string_view> read_head(ByteReader& in) {
   if (in.is_at_end()) return std::unexpected("its answer is empty");
@@ -29,7 +29,7 @@ std::expected<StoredResponse, std::string_view> read_head(ByteReader& in) {
 }  // namespace
 
 std::size_t encoded_bytes(const StoredResponse& response) noexcept {
-  std::size_t size = head_bytes;
+  std::size_t size = response_head_bytes;
   for (const Field& field : response.headers) {
     size += framed_bytes(field.name) + framed_bytes(field.value);
   }

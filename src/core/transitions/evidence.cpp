@@ -7,30 +7,30 @@
 namespace idem::transitions {
 namespace {
 
-using Verdict = Resolve::Verdict;
+using ResolveVerdict = Resolve::Verdict;
 
-Verdict verdict_on(const Record& record, const Resolve& verb, StoreTime now) noexcept {
+ResolveVerdict verdict_on(const Record& record, const Resolve& verb, StoreTime now) noexcept {
   const bool positive = verb.as == Resolve::As::completed;
   switch (record.state) {
     case State::unknown:
       break;
     case State::pending:
     case State::failed_retryable:
-      if (!positive) return Verdict::wrong_state;
+      if (!positive) return ResolveVerdict::wrong_state;
       break;
     case State::in_progress:
     case State::completed:
     case State::expired:
-      return Verdict::wrong_state;
+      return ResolveVerdict::wrong_state;
   }
   // A pending record without an attempt: evidence can be about none.
-  if (!verb.fence || verb.fence != record.fence()) return Verdict::wrong_fence;
-  if (positive && !verb.response) return Verdict::missing_response;
+  if (!verb.fence || verb.fence != record.fence()) return ResolveVerdict::wrong_fence;
+  if (positive && !verb.response) return ResolveVerdict::missing_response;
   const bool is_late_enough =
       verb.observed_at > record.locked_until + verb.grace && verb.observed_at <= now;
-  if (!positive && !is_late_enough) return Verdict::too_early;
+  if (!positive && !is_late_enough) return ResolveVerdict::too_early;
   const bool is_denial = !positive || verb.denies;
-  return is_denial && record.is_contested ? Verdict::by_evidence : Verdict::done;
+  return is_denial && record.is_contested ? ResolveVerdict::by_evidence : ResolveVerdict::done;
 }
 
 bool may_be_about(const Record& record, const Resolve& verb) noexcept {
@@ -46,11 +46,13 @@ bool is_kept_denial(const Record& record, const Resolve& verb) noexcept {
 
 /// Whether refused evidence says, or may say, that this attempt ran. A denial does not: it reports
 /// no effect that could happen twice.
-bool contests(const Record& record, const Resolve& verb, Verdict verdict, StoreTime now) noexcept {
+bool contests(const Record& record, const Resolve& verb, ResolveVerdict verdict,
+              StoreTime now) noexcept {
   const bool says_ran = verb.as == Resolve::As::completed && !verb.denies;
   if (!says_ran || !may_be_about(record, verb) || record.is_contested) return false;
-  if (verdict == Verdict::missing_response || verdict == Verdict::wrong_fence) return true;
-  if (verdict != Verdict::wrong_state) return false;
+  if (verdict == ResolveVerdict::missing_response || verdict == ResolveVerdict::wrong_fence)
+    return true;
+  if (verdict != ResolveVerdict::wrong_state) return false;
   return record.state == State::in_progress || (state_at(record, now) == State::completed &&
                                                 record.response && record.response->status >= 500);
 }
@@ -66,29 +68,30 @@ void hold(Record& record, StoreTime now) {
   record.reconcile_after = now;
 }
 
-Verdict verdict_on(const Record& record, const CacheBust& verb, std::span<const EvidenceEntry> log,
-                   StoreTime now) noexcept {
+ResolveVerdict verdict_on(const Record& record, const CacheBust& verb,
+                          std::span<const EvidenceEntry> log, StoreTime now) noexcept {
   const bool is_stored_error = state_at(record, now) == State::completed && record.response &&
                                record.response->status >= 500;
-  if (!is_stored_error) return Verdict::wrong_state;
-  if (!verb.fence || verb.fence != record.fence()) return Verdict::wrong_fence;
+  if (!is_stored_error) return ResolveVerdict::wrong_state;
+  if (!verb.fence || verb.fence != record.fence()) return ResolveVerdict::wrong_fence;
   const bool has_evidence = std::ranges::any_of(log, [&](const EvidenceEntry& entry) {
     return entry.applied && entry.after == State::completed && entry.fence == verb.fence;
   });
-  return has_evidence || record.is_contested ? Verdict::by_evidence : Verdict::done;
+  return has_evidence || record.is_contested ? ResolveVerdict::by_evidence : ResolveVerdict::done;
 }
 
-Verdict verdict_on(const Record& record, const Reschedule& verb) noexcept {
-  if (record.state != State::unknown) return Verdict::wrong_state;
-  if (!verb.fence || verb.fence != record.fence()) return Verdict::wrong_fence;
-  return verb.attempts == record.reconcile_attempts ? Verdict::done : Verdict::superseded;
+ResolveVerdict verdict_on(const Record& record, const Reschedule& verb) noexcept {
+  if (record.state != State::unknown) return ResolveVerdict::wrong_state;
+  if (!verb.fence || verb.fence != record.fence()) return ResolveVerdict::wrong_fence;
+  return verb.attempts == record.reconcile_attempts ? ResolveVerdict::done
+                                                    : ResolveVerdict::superseded;
 }
 
 /// Completes the log entry with the record's new state.
 void conclude(EvidenceStep& step, const std::optional<Record>& record, StoreTime now) {
-  if (step.outcome.verdict == Verdict::not_found) return;
+  if (step.outcome.verdict == ResolveVerdict::not_found) return;
   step.entry.after = state_at(*record, now);
-  step.entry.applied = step.outcome.verdict == Verdict::done;
+  step.entry.applied = step.outcome.verdict == ResolveVerdict::done;
   step.outcome.state = step.entry.after;
 }
 
@@ -105,7 +108,7 @@ EvidenceStep resolve(std::optional<Record>& record, Resolve& verb, StoreTime now
   if (!record || !is_live(*record, now)) return step;
   step.entry.before = state_at(*record, now);
   step.outcome.verdict = verdict_on(*record, verb, now);
-  if (step.outcome.verdict == Verdict::done) {
+  if (step.outcome.verdict == ResolveVerdict::done) {
     switch (verb.as) {
       case Resolve::As::completed:
         step.change = finish(*record, std::move(*verb.response), now);
@@ -140,7 +143,7 @@ EvidenceStep cache_bust(std::optional<Record>& record, const CacheBust& verb,
   if (!record || !is_live(*record, now)) return step;
   step.entry.before = state_at(*record, now);
   step.outcome.verdict = verdict_on(*record, verb, log, now);
-  if (step.outcome.verdict == Verdict::done) {
+  if (step.outcome.verdict == ResolveVerdict::done) {
     step.change = release_attempt(*record, ReleaseBasis::declared, "cache_bust", Millis(0), now);
     step.change.response = true;
     record->response.reset();
@@ -166,7 +169,7 @@ EvidenceStep reschedule(std::optional<Record>& record, const Reschedule& verb, S
   if (!record || !is_live(*record, now)) return step;
   step.entry.before = state_at(*record, now);
   step.outcome.verdict = verdict_on(*record, verb);
-  if (step.outcome.verdict == Verdict::done) {
+  if (step.outcome.verdict == ResolveVerdict::done) {
     record->reconcile_attempts += 1;
     record->reconcile_after.reset();
     if (verb.reconcile_in) record->reconcile_after = now + *verb.reconcile_in;

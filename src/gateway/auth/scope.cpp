@@ -7,7 +7,7 @@
 namespace idem::gateway {
 namespace {
 
-using Read = std::expected<std::string, std::string>;
+using ReadScope = std::expected<std::string, std::string>;
 
 /// §9 knows static credentials only: one that changes between a request and its retry would hide
 /// the record, and the retry would run again. So Basic, and Bearer tokens that are not JWTs. The
@@ -145,7 +145,7 @@ std::string ScopeReader::take_room() {
   return room;
 }
 
-Read ScopeReader::of_token(const http::RequestHead& head, const GatewaySettings& settings) {
+ReadScope ScopeReader::of_token(const http::RequestHead& head, const GatewaySettings& settings) {
   const auto token = bearer_token(head);
   if (!token || !settings.jwt) {
     return std::unexpected("Exactly one Authorization field with a Bearer token is needed.");

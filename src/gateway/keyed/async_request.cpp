@@ -1,5 +1,6 @@
 #include "gateway/keyed/async_request.hpp"
 
+#include "core/bytes/ascii.hpp"
 #include "core/bytes/seal.hpp"
 #include "core/exchange/preferences.hpp"
 #include "gateway/forward.hpp"
@@ -17,14 +18,6 @@ namespace {
 
 using http::FieldName;
 using http::same_name;
-
-std::string lower(std::string_view text) {
-  std::string out(text);
-  for (char& c : out) {
-    if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
-  }
-  return out;
-}
 
 bool keeps(const Route& route, std::string_view name) {
   return std::ranges::any_of(route.async_keep_fields,
@@ -47,7 +40,7 @@ bool is_credential(std::string_view name, const GatewaySettings& settings) {
       "credential", "session", "jwt",    "bearer", "assertion", "signature", "client-cert"};
   const auto& scope = settings.scope;
   if (scope.kind == ScopeSource::Kind::header && http::alike(name, scope.name)) return true;
-  std::string text = lower(name);
+  std::string text = lower_case(name);
   std::ranges::replace(text, '_', '-');
   const auto is_kind = [&](std::string_view kind) { return text.contains(kind); };
   if (std::ranges::any_of(kinds, is_kind)) return true;

@@ -21,7 +21,7 @@
 namespace idem::gateway {
 namespace {
 
-using Outcome = Explanation::Outcome;
+using ForeseenOutcome = Explanation::Outcome;
 
 /// How the exchange would go on.
 struct Course {
@@ -202,12 +202,12 @@ class Case {
     judge(foreseen);
     const Course course = course_of(*exchange, std::move(foreseen.result), started);
     if (course.answer) note_answer(*course.answer);
-    if (out_.outcome == Outcome::refused && course.answer && course.answer->problem) {
+    if (out_.outcome == ForeseenOutcome::refused && course.answer && course.answer->problem) {
       out_.why = course.answer->problem->detail;
     }
     if (course.waits) note("The request waits for it first, for its time at most.");
-    if (out_.outcome == Outcome::misuse) compare();
-    if (out_.outcome == Outcome::execute && settings_->quota) {
+    if (out_.outcome == ForeseenOutcome::misuse) compare();
+    if (out_.outcome == ForeseenOutcome::execute && settings_->quota) {
       note("The quota of the scope was not looked at.");
     }
     co_return Done();
@@ -240,7 +240,7 @@ class Case {
 
   void judge(const Foreseen& foreseen) {
     if (!foreseen.result) {  // Damaged, or refused by every store.
-      out_.outcome = Outcome::refused;
+      out_.outcome = ForeseenOutcome::refused;
       out_.why = foreseen.result.error().detail;
       if (foreseen.result.error().record) out_.id = foreseen.result.error().record;
       return;
@@ -259,7 +259,7 @@ class Case {
 
   void judge(const Execute& execute, const RecordWrite&) {
     found(execute.id);
-    out_.outcome = Outcome::execute;
+    out_.outcome = ForeseenOutcome::execute;
     if (!out_.record) {
       out_.why = "The key has no record: the request is sent to the upstream, once.";
     } else if (out_.record->state == State::failed_retryable) {
@@ -273,7 +273,7 @@ class Case {
   void judge(const Pending& pending, const RecordWrite& write) {
     found(pending.id);
     const bool is_stored_now = write.after && write.change.request;
-    out_.outcome = is_stored_now ? Outcome::execute : Outcome::in_progress;
+    out_.outcome = is_stored_now ? ForeseenOutcome::execute : ForeseenOutcome::in_progress;
     if (is_stored_now) {
       out_.why = out_.record ? "An earlier attempt ended without running: the request is stored, "
                                "to be sent later."
@@ -285,7 +285,7 @@ class Case {
 
   void judge(const Replay& replay, const RecordWrite&) {
     found(replay.id);
-    out_.outcome = Outcome::replay;
+    out_.outcome = ForeseenOutcome::replay;
     out_.why = replay.response.body_stored
                    ? "The operation has completed: the stored answer is given again."
                    : "The operation has completed, and the body of its answer was not kept.";
@@ -293,13 +293,13 @@ class Case {
 
   void judge(const InProgress& running, const RecordWrite&) {
     found(running.id);
-    out_.outcome = Outcome::in_progress;
+    out_.outcome = ForeseenOutcome::in_progress;
     out_.why = "An attempt with this key is running, and its lease holds.";
   }
 
   void judge(const KeyMisuse& misuse, const RecordWrite&) {
     found(misuse.id);
-    out_.outcome = Outcome::misuse;
+    out_.outcome = ForeseenOutcome::misuse;
     if (out_.fingerprint) {
       out_.fingerprint->matches = misuse.is_other ? std::optional(false) : std::nullopt;
     }
@@ -311,7 +311,7 @@ class Case {
 
   void judge(const Unknown& unknown, const RecordWrite&) {
     found(unknown.id);
-    out_.outcome = Outcome::unknown;
+    out_.outcome = ForeseenOutcome::unknown;
     out_.why =
         "An earlier attempt was sent, and nothing shows how it ended: it is not run again until "
         "evidence settles it.";
@@ -319,11 +319,11 @@ class Case {
 
   void judge(const Expired& expired, const RecordWrite&) {
     found(expired.id);
-    out_.outcome = Outcome::expired;
+    out_.outcome = ForeseenOutcome::expired;
     out_.why = "The operation completed, and its answer is no longer kept: it is not run again.";
   }
 
-  void judge(const QuotaExceeded&, const RecordWrite&) { out_.outcome = Outcome::refused; }
+  void judge(const QuotaExceeded&, const RecordWrite&) { out_.outcome = ForeseenOutcome::refused; }
 
   void compare() {
     if (!out_.record) return;
@@ -334,13 +334,13 @@ class Case {
   }
 
   bool pass(std::string why) {
-    out_.outcome = Outcome::pass;
+    out_.outcome = ForeseenOutcome::pass;
     out_.why = std::move(why);
     return true;
   }
 
   bool refuse(const WireAnswer& answer) {
-    out_.outcome = Outcome::refused;
+    out_.outcome = ForeseenOutcome::refused;
     out_.why = answer.problem ? answer.problem->detail : "";
     note_answer(answer);
     return true;

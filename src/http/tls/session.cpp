@@ -19,7 +19,7 @@ constexpr std::size_t record_bytes_max = 16UL * 1024;
 // RFC 8446 §4.6.3) would hold the whole loop: after so many reads the others come first.
 constexpr int reads_per_call_max = 1;
 
-using Certificate = std::unique_ptr<X509, decltype(&X509_free)>;
+using PeerCertificate = std::unique_ptr<X509, decltype(&X509_free)>;
 
 /// As DER, because the text form loses details.
 std::string der_of(const X509_NAME* name) {
@@ -31,7 +31,7 @@ std::string der_of(const X509_NAME* name) {
   return der;
 }
 
-std::string text_of(const X509_NAME* name) {
+std::string name_text(const X509_NAME* name) {
   const std::unique_ptr<BIO, decltype(&BIO_free_all)> out(BIO_new(BIO_s_mem()), &BIO_free_all);
   if (X509_NAME_print_ex(out.get(), name, 0, XN_FLAG_RFC2253) < 0) return {};
   char* bytes = nullptr;
@@ -203,13 +203,13 @@ std::uint64_t TlsSession::bytes_out() const noexcept {
 bool TlsSession::resumed() const noexcept { return SSL_session_reused(session_) == 1; }
 
 std::optional<std::string> TlsSession::peer_identity() const {
-  const Certificate certificate(SSL_get1_peer_certificate(session_), &X509_free);
+  const PeerCertificate certificate(SSL_get1_peer_certificate(session_), &X509_free);
   if (!certificate || SSL_get_verify_result(session_) != X509_V_OK) return std::nullopt;
   const X509_NAME* subject = X509_get_subject_name(certificate.get());
   const std::string uri = first_uri(certificate.get());
   const bool has_subject = X509_NAME_entry_count(subject) > 0;
   if (uri.empty() && !has_subject) return std::nullopt;
-  const std::string shown = uri.empty() ? text_of(subject) : uri;
+  const std::string shown = uri.empty() ? name_text(subject) : uri;
   const std::string anchor = anchor_of(session_);
   if (anchor.empty()) return std::nullopt;
   const std::string holder = uri.empty() ? "subject " + der_of(subject) : "uri " + uri;
@@ -218,12 +218,12 @@ std::optional<std::string> TlsSession::peer_identity() const {
 }
 
 std::optional<std::string> TlsSession::peer_holder() const {
-  const Certificate certificate(SSL_get1_peer_certificate(session_), &X509_free);
+  const PeerCertificate certificate(SSL_get1_peer_certificate(session_), &X509_free);
   if (!certificate || SSL_get_verify_result(session_) != X509_V_OK) return std::nullopt;
   if (const std::string uri = first_uri(certificate.get()); !uri.empty()) return "uri:" + uri;
   const X509_NAME* subject = X509_get_subject_name(certificate.get());
   if (X509_NAME_entry_count(subject) == 0) return std::nullopt;
-  return "subject:" + text_of(subject);
+  return "subject:" + name_text(subject);
 }
 
 TlsTicket TlsSession::ticket() const {

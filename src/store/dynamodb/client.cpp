@@ -249,4 +249,8 @@ Task<std::expected<std::optional<Item>, NoReply>> Client::read(Key key, bool is_
   co_return Item::parse(*found);
 }
 
+StoreError unknown_time() {
+  return {Code::unavailable, "the service has not shown its time yet: its answers have no Date"};
+}
+
 }  // namespace idem::dynamodb

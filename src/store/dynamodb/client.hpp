@@ -107,4 +107,7 @@ class Client {
   std::deque<Resumption<bool>> waiting_;
 };
 
+/// No answer has shown the service's time yet.
+StoreError unknown_time();
+
 }  // namespace idem::dynamodb

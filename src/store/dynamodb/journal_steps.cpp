@@ -23,8 +23,8 @@ constexpr std::string_view last_number = "n";
 constexpr std::string_view all_bytes = "b";
 constexpr std::string_view lines_name = "g";
 constexpr std::string_view dropped_mark = "z";
-constexpr std::size_t version_bytes = std::tuple_size_v<RowVersion>;
-constexpr std::size_t line_head_bytes = version_bytes + sizeof(std::uint64_t);
+constexpr std::size_t line_version_bytes = std::tuple_size_v<RowVersion>;
+constexpr std::size_t line_head_bytes = line_version_bytes + sizeof(std::uint64_t);
 
 Key head_key(const std::string& journal) { return {std::string(heads), journal}; }
 
@@ -33,7 +33,7 @@ std::string number_bytes(std::uint64_t seq) {
   for (int shift = 56; shift >= 0; shift -= 8) bytes += static_cast<char>((seq >> shift) & 0xFF);
   return bytes;
 }
-std::uint64_t to_number(std::string_view bytes) {
+std::uint64_t sequence_in(std::string_view bytes) {
   std::uint64_t seq = 0;
   for (const char byte : bytes) seq = seq << 8 | static_cast<std::uint8_t>(byte);
   return seq;
@@ -66,7 +66,7 @@ JournalLine decode(const std::string& journal, std::uint64_t seq, std::string_vi
   JournalLine line{seq, {}, std::string(bytes), true};
   const auto sound = without_checksum(RecordId{}, bytes, place_of(journal, seq));
   if (bytes.size() < line_head_bytes + checksum_bytes) return line;
-  const auto moment = ByteReader(bytes.substr(version_bytes)).number<std::uint64_t>();
+  const auto moment = ByteReader(bytes.substr(line_version_bytes)).number<std::uint64_t>();
   line.at = from_bits(moment);
   line.is_damaged = !sound;
   line.bytes = bytes.substr(line_head_bytes, bytes.size() - line_head_bytes - checksum_bytes);
@@ -74,10 +74,6 @@ JournalLine decode(const std::string& journal, std::uint64_t seq, std::string_vi
 }
 
 StoreResult failed(const NoReply& none) { return std::unexpected(to_store_error(none)); }
-
-StoreResult unknown_time() {
-  return std::unexpected(StoreError{Code::unavailable, "the service has not shown its time yet"});
-}
 
 StoreResult lost(const std::string& journal) {
   return std::unexpected(
@@ -147,7 +143,7 @@ Task<StoreResult> JournalSteps::append(AppendLine verb) {
   const HeadResult head = co_await std::move(reading);
   if (!head) co_return failed(NoReply{Code::unavailable, head.error().why});
   const auto now = now_();
-  if (!now) co_return unknown_time();
+  if (!now) co_return std::unexpected(unknown_time());
   if (head->last != verb.behind) {
     co_return StoreReply(AppendLine::Reply{false, head->last, *now});
   }
@@ -219,7 +215,7 @@ Task<StoreResult> JournalSteps::read(ReadLines verb) {
   const HeadResult head = co_await std::move(reading);
   if (!head) co_return failed(head.error());
   const auto now = now_();
-  if (!now) co_return unknown_time();
+  if (!now) co_return std::unexpected(unknown_time());
   ReadLines::Reply found{{}, head->last, *now};
   const std::size_t most = std::min(verb.limit, limits::journal_read_lines_max);
   std::size_t bytes = 0;
@@ -245,7 +241,7 @@ Task<StoreResult> JournalSteps::read(ReadLines verb) {
     const Page page = parse_page(*reply);
     const std::uint64_t before = at;
     for (const Item& item : page.items) {
-      const std::uint64_t seq = to_number(item.bytes(attribute::sort));
+      const std::uint64_t seq = sequence_in(item.bytes(attribute::sort));
       if (is_full || seq >= head->last) break;
       if (seq != at + 1) co_return lost(verb.journal);
       at = seq;

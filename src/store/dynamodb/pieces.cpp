@@ -10,11 +10,11 @@
 namespace idem::dynamodb {
 namespace {
 
-constexpr std::size_t version_bytes = std::tuple_size_v<RowVersion>;
-constexpr std::size_t ref_bytes = version_bytes + sizeof(std::uint16_t);
+constexpr std::size_t piece_version_bytes = std::tuple_size_v<RowVersion>;
+constexpr std::size_t ref_bytes = piece_version_bytes + sizeof(std::uint16_t);
 constexpr std::size_t id_bytes = 16;
 
-std::string_view attribute_of(char kind) {
+std::string_view pieces_attribute(char kind) {
   if (kind == 'a') return attribute::answer_pieces;
   return kind == 'q' ? attribute::request_pieces : attribute::evidence_pieces;
 }
@@ -27,7 +27,7 @@ std::string to_bytes(const std::vector<PieceRef>& refs) {
     const std::size_t before = out.size();
     out += ref.version;
     out.resize(before + ref_bytes);
-    ByteWriter(out.data() + before + version_bytes).number(ref.count);
+    ByteWriter(out.data() + before + piece_version_bytes).number(ref.count);
   }
   return out;
 }
@@ -35,8 +35,8 @@ std::string to_bytes(const std::vector<PieceRef>& refs) {
 std::vector<PieceRef> parse_refs(std::string_view bytes) {
   std::vector<PieceRef> refs;
   for (; bytes.size() >= ref_bytes; bytes.remove_prefix(ref_bytes)) {
-    const auto count = ByteReader(bytes.substr(version_bytes)).number<std::uint16_t>();
-    refs.push_back({std::string(bytes.substr(0, version_bytes)), count});
+    const auto count = ByteReader(bytes.substr(piece_version_bytes)).number<std::uint16_t>();
+    refs.push_back({std::string(bytes.substr(0, piece_version_bytes)), count});
   }
   return refs;
 }
@@ -93,15 +93,15 @@ Task<void> Pieces::remove(RecordId id, PieceRef ref, char kind) {
 
 Task<bool> Pieces::is_named(const Key& piece) {
   const auto id = to_id(std::string_view(piece.sort).substr(0, id_bytes));
-  if (!id || piece.sort.size() <= id_bytes + version_bytes) co_return true;  // None of ours.
+  if (!id || piece.sort.size() <= id_bytes + piece_version_bytes) co_return true;  // None of ours.
   auto reading = client_.read(record_key(*id));
   const auto item = co_await std::move(reading);
   if (!item) co_return true;
   if (!*item) co_return false;
-  const char kind = piece.sort[id_bytes + version_bytes];
-  const auto refs = parse_refs((*item)->bytes(attribute_of(kind)));
+  const char kind = piece.sort[id_bytes + piece_version_bytes];
+  const auto refs = parse_refs((*item)->bytes(pieces_attribute(kind)));
   co_return std::ranges::any_of(refs, [&](const PieceRef& ref) {
-    return piece.sort.compare(id_bytes, version_bytes, ref.version) == 0;
+    return piece.sort.compare(id_bytes, piece_version_bytes, ref.version) == 0;
   });
 }
 

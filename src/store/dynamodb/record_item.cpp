@@ -12,7 +12,7 @@ namespace {
 
 using transitions::Write;
 
-std::string_view attribute_of(char kind) {
+std::string_view whole_attribute(char kind) {
   return kind == 'a' ? attribute::answer : attribute::request;
 }
 std::string_view pieces_attribute_of(char kind) {
@@ -140,15 +140,15 @@ void RecordUpdate::write_part(char kind, std::optional<std::string> bytes,
                               const std::vector<PieceRef>& before) {
   for (const PieceRef& ref : before) dropped_.emplace_back(kind, ref);
   if (bytes && bytes->size() > limits::dynamodb_inline_bytes_max) {
-    update_.remove(attribute_of(kind));
+    update_.remove(whole_attribute(kind));
     large_.push_back({kind, std::move(*bytes)});
     return;
   }
   update_.remove(pieces_attribute_of(kind));
   if (bytes) {
-    update_.set(attribute_of(kind), Bytes{std::move(*bytes)});
+    update_.set(whole_attribute(kind), Bytes{std::move(*bytes)});
   } else {
-    update_.remove(attribute_of(kind));
+    update_.remove(whole_attribute(kind));
   }
 }
 

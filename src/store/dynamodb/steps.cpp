@@ -28,10 +28,6 @@ bool is_once(const StoreCall& call) {
   return !traits_of(call).is_repeatable && !traits_of(call).is_lifecycle;
 }
 
-StoreError unknown_time() {
-  return {Code::unavailable, "the service has not shown its time yet: its answers have no Date"};
-}
-
 }  // namespace
 
 Steps::Steps(Client& client, RowVersions& versions, IdentitySteps& identity, Tallies& tallies,

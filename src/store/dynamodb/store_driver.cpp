@@ -66,16 +66,6 @@ StoreResult to_result(Expected&& expected) {
   return StoreReply(std::move(*expected));
 }
 
-StoreResult unknown_time() {
-  return std::unexpected(StoreError{
-      Code::unavailable, "the service has not shown its time yet: its answers have no Date"});
-}
-
-std::string of_environment(const char* name) {
-  const char* const value = std::getenv(name);
-  return value != nullptr ? value : "";
-}
-
 }  // namespace
 
 StoreDriver::StoreDriver(Loop& loop, ChangeNotifier& changes, Url url,
@@ -218,7 +208,7 @@ Task<StoreResult> StoreDriver::claim(StoreCall& call) {
   for (std::size_t limit = limits::dynamodb_claims_seen_min;
        limit <= limits::dynamodb_claims_seen_max; limit *= 8) {
     const auto now = steps_.now();
-    if (!now) co_return unknown_time();
+    if (!now) co_return std::unexpected(unknown_time());
     auto looking = scans_.claimable(*now, limit);
     const auto due = co_await std::move(looking);
     if (!due) co_return std::unexpected(due.error());
@@ -244,7 +234,7 @@ Task<StoreResult> StoreDriver::claim(StoreCall& call) {
 
 Task<StoreResult> StoreDriver::list(List verb) {
   const auto now = steps_.now();
-  if (!now) co_return unknown_time();
+  if (!now) co_return std::unexpected(unknown_time());
   auto listing = scans_.list(std::move(verb), *now);
   auto records = co_await std::move(listing);
   co_return to_result(std::move(records));
@@ -262,7 +252,7 @@ Task<StoreResult> StoreDriver::count() {
   const auto oldest = co_await std::move(looking);
   if (!oldest) co_return std::unexpected(oldest.error());
   const auto now = steps_.now();
-  if (!now) co_return unknown_time();
+  if (!now) co_return std::unexpected(unknown_time());
   Census census;
   for (std::size_t state = 1; state <= 6; ++state) {
     census.by_state[state] =
@@ -321,7 +311,7 @@ Task<StoreResult> StoreDriver::sweep(std::size_t limit) {
 
 Task<StoreResult> StoreDriver::reap(std::size_t limit) {
   const auto now = steps_.now();
-  if (!now) co_return unknown_time();
+  if (!now) co_return std::unexpected(unknown_time());
   auto looking = scans_.due(std::string(1, list_of_blanks), *now, limit);
   const auto blanks = co_await std::move(looking);
   if (!blanks) co_return std::unexpected(blanks.error());
@@ -337,7 +327,7 @@ Task<StoreResult> StoreDriver::reap(std::size_t limit) {
 
 Task<StoreResult> StoreDriver::lifecycle(std::string lists, StoreCall one, std::size_t limit) {
   const auto now = steps_.now();
-  if (!now) co_return unknown_time();
+  if (!now) co_return std::unexpected(unknown_time());
   auto looking = scans_.due(std::move(lists), *now, limit);
   const auto due = co_await std::move(looking);
   if (!due) co_return std::unexpected(due.error());

@@ -44,11 +44,6 @@ bool is_endpoint(std::string_view text) {
   });
 }
 
-std::string of_environment(const char* name) {
-  const char* const value = std::getenv(name);
-  return value != nullptr ? value : "";
-}
-
 /// Removes the text before `mark`, and the mark, from `text`; without a mark all of it.
 std::string_view take_until(std::string_view& text, char mark) {
   const auto at = text.find(mark);
@@ -85,6 +80,11 @@ std::string own_endpoint(const std::string& region) {
 }
 
 }  // namespace
+
+std::string of_environment(const char* name) {
+  const char* const value = std::getenv(name);
+  return value != nullptr ? value : "";
+}
 
 std::expected<Url, std::string> parse_url(std::string_view text) {
   if (!text.starts_with(scheme)) return std::unexpected("no URL of a DynamoDB table");

@@ -22,6 +22,9 @@ struct Url {
 /// credentials, and one that does is refused without being repeated.
 std::expected<Url, std::string> parse_url(std::string_view text);
 
+/// A variable of the environment; empty if there is none.
+std::string of_environment(const char* name);
+
 /// Its place, for people: "TABLE in REGION", and the endpoint if it is not the region's own.
 std::string place_of(const Url& url);
 

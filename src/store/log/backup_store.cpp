@@ -24,7 +24,7 @@ namespace {
 using Kind = StoreFileError::Kind;
 using Done = std::expected<void, StoreFileError>;
 
-std::unexpected<StoreFileError> failure(const std::string& path, std::string_view doing) {
+std::unexpected<StoreFileError> system_failure(const std::string& path, std::string_view doing) {
   return std::unexpected(
       StoreFileError{Kind::failed, fmt::format("{}: {}: {}", path, doing, std::strerror(errno))});
 }
@@ -39,7 +39,7 @@ Done sync_folder_of(const std::string& path) {
   const int descriptor = ::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
   const bool is_synced = descriptor >= 0 && ::fsync(descriptor) == 0;
   if (descriptor >= 0) ::close(descriptor);
-  if (!is_synced) return failure(folder, "cannot be made durable");
+  if (!is_synced) return system_failure(folder, "cannot be made durable");
   return {};
 }
 
@@ -157,17 +157,19 @@ class Restoring {
   /// where a start would make a new store that knows no key.
   Done put_in_place() {
     const bool has_old = !restored_.old_store.empty();
-    if (!has_old && !rename_to_new(next_, path_)) return failure(path_, "cannot get its name");
+    if (!has_old && !rename_to_new(next_, path_))
+      return system_failure(path_, "cannot get its name");
     if (has_old &&
         ::renameat2(AT_FDCWD, next_.c_str(), AT_FDCWD, path_.c_str(), RENAME_EXCHANGE) != 0) {
-      return failure(path_,
-                     "this file system cannot exchange two directories (move the old store away, "
-                     "and run this without --replace)");
+      return system_failure(
+          path_,
+          "this file system cannot exchange two directories (move the old store away, "
+          "and run this without --replace)");
     }
     leftover_->let_go();
     crash_point(CrashPoint::restore_named);
     if (has_old && ::rename(next_.c_str(), restored_.old_store.c_str()) != 0) {
-      return failure(next_, "is the old store, and cannot be renamed");
+      return system_failure(next_, "is the old store, and cannot be renamed");
     }
     return sync_folder_of(path_);
   }
@@ -203,7 +205,7 @@ std::expected<StoreFileReport, StoreFileError> back_up_store(const std::string& 
   auto report = check_store(part, {});
   if (!report) return report;
   crash_point(CrashPoint::backup_checked);
-  if (!rename_to_new(part, to)) return failure(to, "cannot be named");
+  if (!rename_to_new(part, to)) return system_failure(to, "cannot be named");
   leftover->let_go();
   crash_point(CrashPoint::backup_named);
   if (Done synced = sync_folder_of(to); !synced) return std::unexpected(std::move(synced.error()));

@@ -27,9 +27,9 @@
 namespace idem::segments {
 namespace {
 
-constexpr std::size_t bytes_at_once = 1UL << 20U;
-constexpr std::size_t ids_at_once = 4'096;
-constexpr std::uint64_t records_between_progress = 4'096;
+constexpr std::size_t checked_bytes_at_once = 1UL << 20U;
+constexpr std::size_t checked_ids_at_once = 4'096;
+constexpr std::uint64_t checked_between_progress = 4'096;
 
 class Checking {
  public:
@@ -161,7 +161,7 @@ class Checking {
     const std::uint64_t end = db_.end_of_file(file);
     std::string part;
     std::uint64_t at = 0;
-    for (std::size_t size = bytes_at_once; at < end;) {
+    for (std::size_t size = checked_bytes_at_once; at < end;) {
       const std::size_t some = std::min<std::uint64_t>(size, end - at);
       const std::uint64_t place = std::uint64_t{file} << 32U | at;
       if (!db_.read_version(place, some, part)) break;
@@ -172,7 +172,7 @@ class Checking {
       }
       // One that is larger than the part, or the file is damaged here.
       if (seen == 0 && some == end - at) break;
-      size = seen == 0 ? size * 2 : bytes_at_once;
+      size = seen == 0 ? size * 2 : checked_bytes_at_once;
       at += seen;
     }
     if (at < end) unread_.emplace(file, at);
@@ -187,7 +187,7 @@ class Checking {
 
   void present_version(const IdEntry& present, const Version& version) {
     const RecordId& id = present.id;
-    if (++present_ % records_between_progress == 0 && progress_) {
+    if (++present_ % checked_between_progress == 0 && progress_) {
       progress_(std::min(present_, all_), all_);
     }
     present_bytes_[static_cast<std::uint32_t>(present.place >> 32U)] += present.size;
@@ -222,7 +222,7 @@ class Checking {
     std::optional<RecordId> after;
     bool has_damage = false;
     do {
-      const auto slice = db_.ids().slice(after, ids_at_once);
+      const auto slice = db_.ids().slice(after, checked_ids_at_once);
       has_damage = has_damage || slice.has_damage;
       for (const IdEntry& entry : slice.entries) {
         ++found;
@@ -269,7 +269,7 @@ class Checking {
     std::optional<RecordId> after;
     std::string bytes;
     do {
-      const auto slice = db_.ids().slice(after, ids_at_once);
+      const auto slice = db_.ids().slice(after, checked_ids_at_once);
       for (const IdEntry& entry : slice.entries) {
         const bool is_there = db_.read_version(entry.place, entry.size, bytes);
         const auto version = is_there ? version_in(bytes) : std::nullopt;

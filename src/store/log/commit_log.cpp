@@ -34,7 +34,7 @@ constexpr std::uint32_t format_of_one = 2;  ///< Of a store that never had sever
 constexpr std::uint32_t format_of_several = 3;
 constexpr std::uint64_t format_magic = 0x676f6c2d6d656469;  // "idem-log"
 constexpr std::size_t format_bytes = sizeof format_magic + sizeof format_of_one + 16;
-constexpr std::uint32_t magic = 0x314d4449;  // "IDM1"
+constexpr std::uint32_t frame_magic = 0x314d4449;  // "IDM1"
 /// A frame is written up to the end of its last page: so no page with an earlier frame is ever
 /// written again, and the kernel need not read a page in order to write a part of it.
 constexpr std::size_t alignment = 4096;
@@ -71,7 +71,7 @@ std::uint64_t checksum_of_frame(const Head& head, std::string_view versions, std
 std::array<char, Head::bytes> to_bytes(const Head& head) {
   std::array<char, Head::bytes> bytes{};
   ByteWriter out(bytes.data());
-  out.number(magic);
+  out.number(frame_magic);
   out.number(head.versions);
   out.number(head.rest);
   out.number(std::uint32_t{0});
@@ -80,10 +80,10 @@ std::array<char, Head::bytes> to_bytes(const Head& head) {
   return bytes;
 }
 
-std::optional<Head> parse(std::string_view bytes) {
+std::optional<Head> parse_head(std::string_view bytes) {
   if (bytes.size() < Head::bytes) return std::nullopt;
   ByteReader in(bytes);
-  if (in.number<std::uint32_t>() != magic) return std::nullopt;
+  if (in.number<std::uint32_t>() != frame_magic) return std::nullopt;
   Head head;
   head.versions = in.number<std::uint32_t>();
   head.rest = in.number<std::uint32_t>();
@@ -95,7 +95,7 @@ std::optional<Head> parse(std::string_view bytes) {
 
 /// The frame at the beginning of `bytes`, if it is whole.
 std::optional<CommitLog::Frame> frame_in(std::string_view bytes, const Salt& salt) {
-  const auto head = parse(bytes);
+  const auto head = parse_head(bytes);
   if (!head || bytes.size() < Head::bytes + head->body()) return std::nullopt;
   CommitLog::Frame frame;
   frame.number = head->number;
@@ -115,7 +115,7 @@ bool stop_direct_writes(int file) {
 /// Whether a whole frame that is newer than `number` lies behind what cannot be read.
 bool has_newer_frame(std::string_view rest, std::uint64_t number, const Salt& salt) {
   for (std::size_t at = 0; at + Head::bytes <= rest.size(); at += alignment) {
-    const auto head = parse(rest.substr(at));
+    const auto head = parse_head(rest.substr(at));
     if (head && head->number > number && frame_in(rest.substr(at), salt)) return true;
   }
   return false;
@@ -141,7 +141,7 @@ std::expected<void, std::string> CommitLog::replay(const std::function<void(cons
       is_first = false;
       number_ = frame->number;
       see(*frame);
-      end_ += parse(from_here())->whole();
+      end_ += parse_head(from_here())->whole();
     }
     if (has_newer_frame(from_here(), number_, salt_)) {
       return std::unexpected(fmt::format("{} is damaged at byte {}", files_.path_of(file), end_));

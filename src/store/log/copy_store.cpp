@@ -19,15 +19,15 @@
 namespace idem::segments {
 namespace {
 
-constexpr std::size_t bytes_at_once = 1UL << 20U;
+constexpr std::size_t copied_bytes_at_once = 1UL << 20U;
 constexpr std::uint64_t spare_bytes = 64UL << 20U;
 
-std::unexpected<StoreFileError> failure(const std::string& path, std::string_view why) {
+std::unexpected<StoreFileError> copy_failure(const std::string& path, std::string_view why) {
   return std::unexpected(
       StoreFileError{StoreFileError::Kind::failed, fmt::format("{}: {}", path, why)});
 }
 std::unexpected<StoreFileError> cannot_write(const std::string& path) {
-  return failure(
+  return copy_failure(
       path, fmt::format("cannot be written: {}; look for room on its disk", std::strerror(errno)));
 }
 
@@ -59,9 +59,10 @@ class CopyVersions {
   std::expected<void, StoreFileError> copy(std::uint32_t file, int out, const std::string& path) {
     const std::uint64_t end = db_.end_of_file(file);
     for (std::uint64_t at = 0; at < end;) {
-      const std::size_t some = std::min<std::uint64_t>(bytes_at_once, end - at);
+      const std::size_t some = std::min<std::uint64_t>(copied_bytes_at_once, end - at);
       if (!db_.read_version(std::uint64_t{file} << 32U | at, some, bytes_)) {
-        return failure(db_.path(), fmt::format("file {} of its versions cannot be read", file));
+        return copy_failure(db_.path(),
+                            fmt::format("file {} of its versions cannot be read", file));
       }
       if (::write(out, bytes_.data(), some) != static_cast<ssize_t>(some)) {
         return cannot_write(path);
@@ -91,10 +92,11 @@ std::expected<void, StoreFileError> copy_shard(Look& look, const std::string& to
                                                std::optional<StoreTime> copied_at,
                                                const StoreFileProgress& progress) {
   if (::mkdir(to.c_str(), 0700) != 0) return cannot_write(to);
-  if (auto done = look.db->copy_log_to(to); !done) return failure(to, done.error());
+  if (auto done = look.db->copy_log_to(to); !done) return copy_failure(to, done.error());
   if (auto done = CopyVersions(*look.db, to + "/records", progress).copy(); !done) return done;
-  if (auto done = look.db->ids().copy_to(to + "/ids"); !done) return failure(to, done.error());
-  if (auto done = look.db->copy_index_to(to, copied_at); !done) return failure(to, done.error());
+  if (auto done = look.db->ids().copy_to(to + "/ids"); !done) return copy_failure(to, done.error());
+  if (auto done = look.db->copy_index_to(to, copied_at); !done)
+    return copy_failure(to, done.error());
   for (const char* const folder : {"/records", "/ids", "/commits", "/index", ""}) {
     sync_folder(to + folder);
   }
@@ -115,7 +117,7 @@ std::expected<void, StoreFileError> copy_store(StoreLook& look, const std::strin
                                                const StoreFileProgress& progress) {
   const std::string parent = std::filesystem::path(to).parent_path().string();
   if (const auto why = embedded::why_too_full(parent, needed_for(look), 0, "the copy")) {
-    return failure(parent, *why);
+    return copy_failure(parent, *why);
   }
   const auto shards = static_cast<std::uint32_t>(look.shards.size());
   for (std::uint32_t shard = 0; shard < shards; ++shard) {

@@ -26,10 +26,10 @@ namespace {
 using ::rocksdb::Status;
 
 /// What an entry of the table of ids uses until it is in a file.
-constexpr std::size_t entry_bytes = 64;
-constexpr std::size_t copied_at_once = 1UL << 20U;
+constexpr std::size_t index_entry_bytes = 64;
+constexpr std::size_t backed_up_at_once = 1UL << 20U;
 /// The log's file grows by half of this, and RocksDB writes less than the other half.
-constexpr std::uint64_t start_bytes = 8UL << 20U;
+constexpr std::uint64_t index_start_bytes = 8UL << 20U;
 /// The most that a start writes to end one attempt of a killed process: its version, in a frame and
 /// in its file, and lines of lists.
 constexpr std::uint64_t cut_off_attempt_bytes = 8UL << 10U;
@@ -45,7 +45,7 @@ std::string damaged(const std::string& path, const std::string& what) {
       path, what);
 }
 
-StoreError failure(const std::string& path, const Status& status) {
+StoreError database_failure(const std::string& path, const Status& status) {
   const std::string text = status.ToString();
   if (status.IsIOError() && text.find("lock") != std::string::npos) {
     return {StoreError::Code::unavailable, owned_by_another(path)};
@@ -103,8 +103,8 @@ std::expected<std::unique_ptr<Database>, StoreError> Database::open(const Databa
   if (has_store(how.path) && !std::filesystem::exists(path / "commits" / "format", code)) {
     return refused(damaged(how.path, "its log is missing"));
   }
-  const std::uint64_t largest_file = how.sizes.segment_bytes + start_bytes;
-  if (const auto why = embedded::why_too_full(how.path, start_bytes, largest_file)) {
+  const std::uint64_t largest_file = how.sizes.segment_bytes + index_start_bytes;
+  if (const auto why = embedded::why_too_full(how.path, index_start_bytes, largest_file)) {
     return refused(fmt::format("{}: {}", how.path, *why));
   }
   if (!undo_unfinished_mending(index_of(how.path))) {
@@ -122,7 +122,7 @@ std::expected<std::unique_ptr<Database>, StoreError> Database::open(const Databa
     made.reset(new Database(how, running));
     opened = made->open_index(index_options(how.sizes), how.sizes);
   }
-  if (!opened.ok()) return std::unexpected(failure(how.path, opened));
+  if (!opened.ok()) return std::unexpected(database_failure(how.path, opened));
   for (const auto& files : {made->log_.open(), made->records_.open()}) {
     if (!files) return refused(files.error());
   }
@@ -133,7 +133,7 @@ std::expected<std::unique_ptr<Database>, StoreError> Database::open(const Databa
   }
   std::uint64_t attempts = 0;
   running.visit([&](const embedded::RunningCells::Found&) { ++attempts; });
-  const std::uint64_t needed = start_bytes + attempts * cut_off_attempt_bytes;
+  const std::uint64_t needed = index_start_bytes + attempts * cut_off_attempt_bytes;
   if (const auto why = embedded::why_too_full(how.path, needed, largest_file)) {
     return refused(fmt::format("{}: {}", how.path, *why));
   }
@@ -152,7 +152,7 @@ std::expected<std::unique_ptr<Database>, StoreError> Database::look(const Databa
   made->is_look_ = true;
   made->is_alone_ = how.is_alone;
   const Status opened = made->open_index(index_options_of_look(how.sizes), how.sizes);
-  if (!opened.ok()) return std::unexpected(failure(how.path, opened));
+  if (!opened.ok()) return std::unexpected(database_failure(how.path, opened));
   // The log last: it has what the others have not yet.
   const auto log = made->log_.look_at_format();
   if (!log) return refused(fmt::format("{}: {}", how.path, log.error()));
@@ -319,7 +319,7 @@ Database::Database(const DatabaseSettings& how, RunningSection& running)
       log_(how.path + "/commits", how.sizes.segment_bytes, background_),
       records_(how.path + "/records", how.sizes, background_),
       ids_(how.path + "/ids",
-           {.memtable_entries = how.sizes.buffer_bytes / entry_bytes,
+           {.memtable_entries = how.sizes.buffer_bytes / index_entry_bytes,
             .cache_bytes = how.sizes.cache_bytes - index_cache_bytes(how.sizes)}) {}
 
 Database::~Database() {
@@ -469,7 +469,7 @@ std::expected<void, std::string> Database::copy_index_to(const std::string& path
     const auto at = iterate(static_cast<Family>(i));
     for (at->SeekToFirst(); at->Valid() && status.ok(); at->Next()) {
       batch.Put(handles[i], at->key(), at->value());
-      if (batch.GetDataSize() < copied_at_once) continue;
+      if (batch.GetDataSize() < backed_up_at_once) continue;
       status = to->Write(without_log(), &batch);
       batch.Clear();
     }

@@ -9,7 +9,7 @@
 namespace idem::segments {
 namespace {
 
-constexpr std::size_t entry_bytes = sizeof(RecordId::bytes) + sizeof(std::uint64_t);
+constexpr std::size_t due_entry_bytes = sizeof(RecordId::bytes) + sizeof(std::uint64_t);
 
 /// A slice is in one list, or at the end of one and in the beginning of some others.
 constexpr std::size_t lists_remembered = 64;
@@ -27,7 +27,7 @@ bool DueLists::each(std::string_view key, std::string_view value,
                     const std::function<void(const Entry&)>& see) {
   const auto list = without_checksum(RecordId{}, value, key);
   if (!list) return false;
-  for (std::size_t i = 0; i + entry_bytes <= list->size(); i += entry_bytes) {
+  for (std::size_t i = 0; i + due_entry_bytes <= list->size(); i += due_entry_bytes) {
     see(entry_at(*list, i));
   }
   return true;
@@ -72,14 +72,14 @@ std::vector<RecordId> DueLists::due(StoreTime now, std::size_t limit, const IsPr
     const auto known = gone_.find(key);
     std::size_t gone = known == gone_.end() ? 0 : known->second;
     bool is_empty = true;
-    for (std::size_t i = gone; i + entry_bytes <= list->size() && ids.size() < limit;
-         i += entry_bytes) {
+    for (std::size_t i = gone; i + due_entry_bytes <= list->size() && ids.size() < limit;
+         i += due_entry_bytes) {
       const Entry entry = entry_at(*list, i);
       if (is_present(entry)) {
         is_empty = false;
         ids.push_back(entry.id);
       } else if (is_empty) {
-        gone = i + entry_bytes;
+        gone = i + due_entry_bytes;
       }
     }
     // The next list is the first one from the next transaction on.

@@ -30,7 +30,7 @@ struct Line {
   bool is_damaged = false;
 };
 /// Total.
-Line parse(std::string_view key, std::string_view value) {
+Line parse_line(std::string_view key, std::string_view value) {
   Line line;
   line.is_damaged = !without_checksum(RecordId{}, value, key);
   ByteReader in(value);
@@ -49,7 +49,7 @@ void JournalLines::each(
   for (at->SeekToFirst(); at->Valid(); at->Next()) {
     const std::string_view key = view(at->key());
     const std::string name(key.substr(0, key.find('\0')));
-    const Line found = parse(key, view(at->value()));
+    const Line found = parse_line(key, view(at->value()));
     JournalLine line{ordered_at(key, name.size() + 1), StoreTime(Millis(found.at)),
                      std::string(found.text)};
     line.is_damaged = found.is_damaged;
@@ -65,7 +65,7 @@ JournalEnd JournalLines::end_of(const std::string& journal) {
   db_.check(*at, "a journal");
   if (!at->Valid() || !view(at->key()).starts_with(prefix)) return {};
   return {ordered_at(view(at->key()), prefix.size()),
-          parse(view(at->key()), view(at->value())).bytes};
+          parse_line(view(at->key()), view(at->value())).bytes};
 }
 
 void JournalLines::append(const std::string& journal, const JournalLine& line,
@@ -85,7 +85,7 @@ void JournalLines::read(const ReadLines& verb, const SeeLine& see) {
   const auto at = db_.iterate(Family::journals);
   for (at->Seek(slice(key_of(verb.journal, verb.after + 1)));
        at->Valid() && view(at->key()).starts_with(prefix); at->Next()) {
-    const Line found = parse(view(at->key()), view(at->value()));
+    const Line found = parse_line(view(at->key()), view(at->value()));
     JournalLine line{ordered_at(view(at->key()), prefix.size()), StoreTime(Millis(found.at)),
                      std::string(found.text)};
     line.is_damaged = found.is_damaged;

@@ -28,7 +28,7 @@ using Kind = StoreFileError::Kind;
 /// does not meet it.
 constexpr int looks_max = 200;
 constexpr std::chrono::milliseconds between_looks{5};
-constexpr std::size_t ids_at_once = 4'096;
+constexpr std::size_t looked_ids_at_once = 4'096;
 
 /// By RocksDB's lock of a database that has one process. Not in that process itself: the kernel
 /// gives up its lock when any descriptor of the file is closed.
@@ -58,7 +58,7 @@ class Census {
     std::string bytes;
     std::optional<RecordId> after;
     do {
-      const auto slice = look.db->ids().slice(after, ids_at_once);
+      const auto slice = look.db->ids().slice(after, looked_ids_at_once);
       if (slice.has_damage) add(nullptr);
       for (const IdEntry& entry : slice.entries) {
         const bool is_there = look.db->read_version(entry.place, entry.size, bytes);

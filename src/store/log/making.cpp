@@ -61,12 +61,12 @@ std::optional<std::string> first_of_others(const fs::path& path,
   return std::nullopt;
 }
 
-std::unexpected<StoreError> refused(std::string why) {
+std::unexpected<StoreError> making_refused(std::string why) {
   return std::unexpected(StoreError{StoreError::Code::refused, std::move(why)});
 }
 
 std::unexpected<StoreError> cannot(const std::string& path, const char* what) {
-  return refused(fmt::format("{}: cannot be {}: {}", path, what, std::strerror(errno)));
+  return making_refused(fmt::format("{}: cannot be {}: {}", path, what, std::strerror(errno)));
 }
 
 bool sync_directory(const std::string& path) {
@@ -96,10 +96,11 @@ std::expected<Making, StoreError> Making::begin(const std::string& path) {
   std::error_code code;
   const auto parent = fs::path(path).parent_path();
   if (!fs::is_directory(parent, code)) {
-    return refused(fmt::format("{}: the directory {} does not exist", path, parent.string()));
+    return making_refused(
+        fmt::format("{}: the directory {} does not exist", path, parent.string()));
   }
   if (fs::exists(path, code) && !fs::is_directory(path, code)) {
-    return refused(path + ": is a file, and the store is a directory");
+    return making_refused(path + ": is a file, and the store is a directory");
   }
   if (::mkdir(path.c_str(), 0700) != 0 && errno != EEXIST) return cannot(path, "created");
   DirectoryLock lock(path);
@@ -109,22 +110,22 @@ std::expected<Making, StoreError> Making::begin(const std::string& path) {
   }
   Making making(path, std::move(lock));
   std::set<std::string> names = names_in(path, code);
-  if (code) return refused(fmt::format("{}: cannot be read: {}", path, code.message()));
+  if (code) return making_refused(fmt::format("{}: cannot be read: {}", path, code.message()));
   const bool has_mark = names.erase(mark_name) > 0;
   if (names.erase(found_name) > 0 && names.empty() &&
       !names_in(fs::path(path) / found_name, code).empty()) {
-    return refused(fmt::format(
+    return making_refused(fmt::format(
         "{}: has nothing but files in {}, which may be those of a store: look at them, and move "
         "them away",
         path, found_name));
   }
   if (!has_mark && !names.empty()) {
     if (has_store(path)) return making;
-    return refused(fmt::format(
+    return making_refused(fmt::format(
         "{}: has other files and no store; write the path of a new or an empty directory", path));
   }
   if (const auto other = first_of_others(path, names)) {
-    return refused(fmt::format(
+    return making_refused(fmt::format(
         "{}: has the file {}, which the making of a store leaves when it is cut off, beside {}, "
         "which it did not make: if that is a store that you brought back, delete {}",
         path, mark_name, *other, mark_of(path)));

@@ -15,17 +15,17 @@
 namespace idem::segments {
 namespace {
 
-using Done = std::expected<void, std::string>;
+using Moved = std::expected<void, std::string>;
 using Parts = RecordTable::Parts;
 using Progress = std::function<void(std::uint64_t moved)>;
 
-constexpr std::size_t ids_at_once = 4'096;
+constexpr std::size_t moved_ids_at_once = 4'096;
 /// Of records in one commit of each shard, about.
-constexpr std::size_t bytes_at_once = 4UL << 20U;
+constexpr std::size_t moved_bytes_at_once = 4UL << 20U;
 constexpr std::size_t records_at_once = 1'024;
 /// Of one without answer and request, with its lines in lists.
 constexpr std::size_t bytes_of_record = 500;
-constexpr std::uint64_t records_between_progress = 100'000;
+constexpr std::uint64_t moved_between_progress = 100'000;
 
 std::unexpected<std::string> unmovable(std::string_view why) {
   return std::unexpected(fmt::format(
@@ -45,10 +45,10 @@ class Moving {
   Moving(std::span<OpenedShard> shards, std::uint32_t count, Progress progress)
       : shards_(shards), count_(count), progress_(std::move(progress)) {}
 
-  Done move(bool only_look) {
+  Moved move(bool only_look) {
     for (std::uint32_t from = 0; from < shards_.size(); ++from) {
       for (const auto step : {&Moving::records, &Moving::evidence}) {
-        if (Done done = (this->*step)(from, only_look); !done) return done;
+        if (Moved done = (this->*step)(from, only_look); !done) return done;
       }
     }
     if (progress_ && moved_ > 0) progress_(moved_);
@@ -65,7 +65,7 @@ class Moving {
 
   // ---- records ----
 
-  Done records(std::uint32_t from, bool only_look) {
+  Moved records(std::uint32_t from, bool only_look) {
     OpenedShard& shard = shards_[from];
     if (only_look) {
       const std::string damage = shard.db->damage_of_index();
@@ -80,22 +80,22 @@ class Moving {
       return true;
     });
     if (!is_readable) return unmovable("a record is damaged");
-    if (Done done = these(from, leaving, only_look); !done) return done;
+    if (Moved done = these(from, leaving, only_look); !done) return done;
     std::optional<RecordId> after;
     do {
-      const auto slice = shard.db->ids().slice(after, ids_at_once);
+      const auto slice = shard.db->ids().slice(after, moved_ids_at_once);
       if (slice.has_damage) return unmovable("a page of the table of ids is damaged");
       leaving.clear();
       for (const IdEntry& entry : slice.entries) {
         if (!stays(entry.id, from)) leaving.push_back(entry.id);
       }
-      if (Done done = these(from, leaving, only_look); !done) return done;
+      if (Moved done = these(from, leaving, only_look); !done) return done;
       after = slice.after;
     } while (after);
     return {};
   }
 
-  Done these(std::uint32_t from, const std::vector<RecordId>& ids, bool only_look) {
+  Moved these(std::uint32_t from, const std::vector<RecordId>& ids, bool only_look) {
     OpenedShard& shard = shards_[from];
     std::vector<Row> moving;
     std::size_t bytes = 0;
@@ -108,8 +108,8 @@ class Moving {
       if (only_look) continue;
       bytes += size;
       moving.push_back(std::move(**row));
-      if (bytes < bytes_at_once && moving.size() < records_at_once) continue;
-      if (Done done = move_rows(shard, moving); !done) return done;
+      if (bytes < moved_bytes_at_once && moving.size() < records_at_once) continue;
+      if (Moved done = move_rows(shard, moving); !done) return done;
       bytes = 0;
     }
     return move_rows(shard, moving);
@@ -123,7 +123,7 @@ class Moving {
   }
 
   // First they are durable in their shards.
-  Done move_rows(OpenedShard& from, std::vector<Row>& rows) {
+  Moved move_rows(OpenedShard& from, std::vector<Row>& rows) {
     if (rows.empty()) return {};
     std::set<OpenedShard*> changed;
     std::vector<std::pair<RecordId, std::int64_t>> gone;
@@ -152,14 +152,14 @@ class Moving {
   void note(std::size_t records) {
     const std::uint64_t before = moved_;
     moved_ += records;
-    if (progress_ && moved_ / records_between_progress != before / records_between_progress) {
+    if (progress_ && moved_ / moved_between_progress != before / moved_between_progress) {
       progress_(moved_);
     }
   }
 
   // ---- evidence: lines outlive their records ----
 
-  Done evidence(std::uint32_t from, bool only_look) {
+  Moved evidence(std::uint32_t from, bool only_look) {
     OpenedShard& shard = shards_[from];
     std::string next;
     for (;;) {
@@ -168,7 +168,7 @@ class Moving {
       for (const RecordId& id : ids) {
         if (!stays(id, from)) leaving.push_back(id);
       }
-      if (Done done = lines_of(shard, leaving, only_look); !done) return done;
+      if (Moved done = lines_of(shard, leaving, only_look); !done) return done;
       if (ids.empty()) return {};
     }
   }
@@ -189,7 +189,7 @@ class Moving {
     return ids;
   }
 
-  Done lines_of(OpenedShard& from, const std::vector<RecordId>& ids, bool only_look) {
+  Moved lines_of(OpenedShard& from, const std::vector<RecordId>& ids, bool only_look) {
     std::set<OpenedShard*> changed;
     for (const RecordId& id : ids) {
       const auto lines = from.table->evidence(id);

@@ -29,7 +29,7 @@ namespace {
 
 using Refusal = std::unexpected<StoreError>;
 
-Refusal refused(const std::string& path, const std::string& why) {
+Refusal refusal_at(const std::string& path, const std::string& why) {
   return Refusal(StoreError{StoreError::Code::refused, path + ": " + why});
 }
 
@@ -68,12 +68,12 @@ std::expected<Found, StoreError> open_shard(const std::string& path, const LogSi
   found.start = note(read_start_mark(meta));
   found.copied_at = note(meta.number(meta_copied_at));
   if (!damage.empty()) {
-    return refused(path, "is damaged: " + damage +
-                             ". Every key could run again, so it is not opened and nothing was "
-                             "changed: bring back a copy of the store");
+    return refusal_at(path, "is damaged: " + damage +
+                                ". Every key could run again, so it is not opened and nothing was "
+                                "changed: bring back a copy of the store");
   }
   auto slots = make_slot_table(*found.shard.db, in_common);
-  if (!slots) return refused(path, "is damaged: " + slots.error());
+  if (!slots) return refusal_at(path, "is damaged: " + slots.error());
   found.shard.table = embedded::keep_running_rows(std::move(running), std::move(*slots));
   return found;
 }
@@ -145,7 +145,7 @@ class Opening {
     if (auto opened = add(0); !opened) return opened;
     found_.reserve(store_shards_max);  // The first one is looked at while others come.
     const Found& first = found_.front();
-    if (first.number) return refused(path_, is_a_shard(*first.number));
+    if (first.number) return refusal_at(path_, is_a_shard(*first.number));
     layout_ = first.layout;
     shards_ = layout_.shards;
     if (!options_.as_recorded && options_.shards != 0) {
@@ -154,14 +154,14 @@ class Opening {
       shards_ = options_.shards_of_new;
     }
     for (std::uint32_t shard = 1; shard < layout_.folders; ++shard) {
-      if (!has_store(folder_of(shard))) return refused(path_, lacks_shard(shard));
+      if (!has_store(folder_of(shard))) return refusal_at(path_, lacks_shard(shard));
       if (auto opened = add(shard); !opened) return opened;
       const Found& found = found_.back();
       const bool is_its = found.number == shard && found.identity && first.identity &&
                           found.identity->store_id == first.identity->store_id;
-      if (!is_its) return refused(folder_of(shard), has_other_shard(shard));
+      if (!is_its) return refusal_at(folder_of(shard), has_other_shard(shard));
       if (!found.start.fits(first.start) || found.copied_at != first.copied_at) {
-        return refused(path_, is_of_another_start(shard));
+        return refusal_at(path_, is_of_another_start(shard));
       }
     }
     return {};
@@ -181,7 +181,7 @@ class Opening {
         embedded::InCommon alone;
         auto opened = open_shard(folder_of(shard), sizes_, &alone);
         if (!opened) return Refusal(std::move(opened.error()));
-        if (!opened->shard.is_empty()) return refused(path_, has_unknown_shard(shard));
+        if (!opened->shard.is_empty()) return refusal_at(path_, has_unknown_shard(shard));
       }
       if (auto dropped = drop(shard); !dropped) return dropped;
     }
@@ -198,7 +198,7 @@ class Opening {
       sync_folder(path_ + "/shards");
       std::filesystem::remove_all(gone_name(shard), code);
     }
-    if (code) return refused(folder_of(shard), "cannot be removed: " + code.message());
+    if (code) return refusal_at(folder_of(shard), "cannot be removed: " + code.message());
     return {};
   }
 
@@ -224,7 +224,7 @@ class Opening {
     clock_.emplace(options_.host ? *options_.host : this_host(), mark_);
     const auto census = [this] { return take_census(); };
     auto settled = settle(found_.front().identity, settings_, options_, census);
-    if (!settled) return refused(path_, settled.error());
+    if (!settled) return refusal_at(path_, settled.error());
     settled_ = std::move(*settled);
     settled_.which.place = path_;
     settled_.recorded.naming.by_operation = settings_.key_scope == "operation";
@@ -253,14 +253,14 @@ class Opening {
     if (!is_to_move() || layout_.is_moving) return {};
     return with_shards([this](std::span<OpenedShard> shards) -> Done {
       const auto bytes = bytes_to_move(shards, shards_);
-      if (!bytes) return refused(path_, bytes.error());
+      if (!bytes) return refusal_at(path_, bytes.error());
       if (*bytes == 0) return {};
       // What a record leaves behind gets free later, and so do files of the logs.
       const std::uint64_t logs = std::max<std::uint64_t>(shards_, shards.size()) *
                                  (3 * sizes_.segment_bytes + room_of_a_start);
       const auto why =
           embedded::why_too_full(path_, *bytes + logs, 0, "moving its records to shards");
-      if (why) return refused(path_, *why);
+      if (why) return refusal_at(path_, *why);
       return {};
     });
   }
@@ -269,7 +269,7 @@ class Opening {
     const std::string parent = path_ + "/shards";
     if (shards_ <= layout_.folders) return {};
     if (::mkdir(parent.c_str(), 0700) != 0 && errno != EEXIST) {
-      return refused(parent, std::string("cannot be created: ") + std::strerror(errno));
+      return refusal_at(parent, std::string("cannot be created: ") + std::strerror(errno));
     }
     sync_folder(path_);
     for (std::uint32_t shard = layout_.folders; shard < shards_; ++shard) {
@@ -282,7 +282,7 @@ class Opening {
   Done record() {
     if (shards_ > 1) {
       const auto allowed = found_.front().shard.db->allow_shards();
-      if (!allowed) return refused(path_, allowed.error());
+      if (!allowed) return refusal_at(path_, allowed.error());
     }
     if (options_.restored) highest_fence_ += transitions::restored_fence_gap;
     StartMark mark = found_.front().start;
@@ -337,9 +337,9 @@ class Opening {
         if (options_.moving) options_.moving(shards_, records);
       };
       const auto done = move_records(shards, shards_, progress);
-      if (!done) return refused(path_, done.error());
+      if (!done) return refusal_at(path_, done.error());
       for (OpenedShard& goes : shards.subspan(shards_)) {
-        if (!goes.is_empty()) return refused(path_, "not all of its records could be moved");
+        if (!goes.is_empty()) return refusal_at(path_, "not all of its records could be moved");
       }
       crash_point(CrashPoint::shards_moved);
       Meta meta(*shards.front().db);
@@ -397,10 +397,10 @@ bool OpenedShard::is_empty() {
 std::expected<OpenedStoreParts, StoreError> open_store(const std::string& path,
                                                        const IdentitySettings& settings,
                                                        const LogOptions& options) {
-  if (path.empty()) return refused("embedded:", "the store's path is empty");
+  if (path.empty()) return refusal_at("embedded:", "the store's path is empty");
   std::string absolute = std::filesystem::absolute(path).lexically_normal().string();
   if (const auto why = why_not(options.which, std::nullopt); why && !has_store(absolute)) {
-    return refused(absolute, *why);
+    return refusal_at(absolute, *why);
   }
   return Opening(std::move(absolute), settings, options).open();
 }

@@ -11,23 +11,23 @@ namespace idem::segments {
 namespace {
 
 // A cell: the id, the place, a checksum over both; the record, which has its own.
-constexpr std::size_t head_bytes = sizeof(RecordId::bytes) + sizeof(std::uint64_t);
+constexpr std::size_t cell_head_bytes = sizeof(RecordId::bytes) + sizeof(std::uint64_t);
 // More ran at once than any queue admits: its number is damaged.
 constexpr std::uint32_t cells_max = 1U << 24U;
 // In front of a section.
 constexpr char some = 's';
-constexpr char all = 'a';
+constexpr char all_cells = 'a';
 
-std::optional<embedded::RunningCells::Found> parse(std::int64_t cell, std::string_view value) {
-  if (value.size() < head_bytes + checksum_bytes) return std::nullopt;
-  const std::string_view head = value.substr(0, head_bytes);
+std::optional<embedded::RunningCells::Found> parse_cell(std::int64_t cell, std::string_view value) {
+  if (value.size() < cell_head_bytes + checksum_bytes) return std::nullopt;
+  const std::string_view head = value.substr(0, cell_head_bytes);
   const auto id = to_id(head.substr(0, sizeof(RecordId::bytes)));
-  if (!id || !without_checksum(*id, value.substr(0, head_bytes + checksum_bytes))) {
+  if (!id || !without_checksum(*id, value.substr(0, cell_head_bytes + checksum_bytes))) {
     return std::nullopt;
   }
   return embedded::RunningCells::Found{
       cell, *id, static_cast<std::int64_t>(ordered_at(head, sizeof(RecordId::bytes))),
-      value.substr(head_bytes + checksum_bytes)};
+      value.substr(cell_head_bytes + checksum_bytes)};
 }
 
 void append_cell(std::string& section, std::int64_t cell, std::string_view value) {
@@ -42,13 +42,13 @@ void append_cell(std::string& section, std::int64_t cell, std::string_view value
 
 std::expected<void, std::string> RunningSection::apply(std::string_view section) {
   if (section.empty()) return {};
-  if (section.front() == all) cells_.clear();
+  if (section.front() == all_cells) cells_.clear();
   ByteReader in(section.substr(1));
   while (!in.is_at_end()) {
     const auto cell = in.number<std::uint32_t>();
     const std::string_view value = in.framed();
-    const bool is_sound =
-        cell > 0 && cell < cells_max && !in.is_cut_short() && (value.empty() || parse(cell, value));
+    const bool is_sound = cell > 0 && cell < cells_max && !in.is_cut_short() &&
+                          (value.empty() || parse_cell(cell, value));
     if (!is_sound) {
       return std::unexpected(
           "the id of a running record is damaged: nobody knows which key it blocks");
@@ -60,7 +60,7 @@ std::expected<void, std::string> RunningSection::apply(std::string_view section)
 }
 
 void RunningSection::write(std::string& section, bool whole) {
-  section += whole ? all : some;
+  section += whole ? all_cells : some;
   if (whole) {
     for (std::size_t i = 0; i < cells_.size(); ++i) {
       if (!cells_[i].empty()) append_cell(section, static_cast<std::int64_t>(i + 1), cells_[i]);
@@ -76,7 +76,7 @@ void RunningSection::write(std::string& section, bool whole) {
 void RunningSection::visit(const See& see) const {
   for (std::size_t i = 0; i < cells_.size(); ++i) {
     if (cells_[i].empty()) continue;
-    const auto found = parse(static_cast<std::int64_t>(i + 1), cells_[i]);
+    const auto found = parse_cell(static_cast<std::int64_t>(i + 1), cells_[i]);
     IDEM_ASSERT(found.has_value());  // apply() has looked.
     see(*found);
   }

@@ -19,9 +19,9 @@ namespace {
 
 constexpr std::string_view torn = ".torn";
 
-constexpr std::size_t block_bytes = 32'768;
-constexpr std::size_t head_bytes = 7;
-enum Part : std::uint8_t { full = 1, first = 2, middle = 3, last = 4 };
+constexpr std::size_t manifest_block_bytes = 32'768;
+constexpr std::size_t fragment_head_bytes = 7;
+enum FragmentKind : std::uint8_t { full = 1, first = 2, middle = 3, last = 4 };
 
 /// CRC-32C, changed as LevelDB does it, so that a checksum of checksums is none of them.
 std::uint32_t masked_crc(std::string_view bytes) {
@@ -35,9 +35,9 @@ std::uint32_t masked_crc(std::string_view bytes) {
 std::size_t end_of_whole_records(std::string_view bytes) {
   std::size_t end = 0;
   bool is_within = false;
-  for (std::size_t at = 0; at + head_bytes <= bytes.size();) {
-    const std::size_t left = block_bytes - at % block_bytes;
-    if (left < head_bytes) {
+  for (std::size_t at = 0; at + fragment_head_bytes <= bytes.size();) {
+    const std::size_t left = manifest_block_bytes - at % manifest_block_bytes;
+    if (left < fragment_head_bytes) {
       at += left;
       continue;
     }
@@ -47,9 +47,9 @@ std::size_t end_of_whole_records(std::string_view bytes) {
     const auto part = in.number<std::uint8_t>();
     const bool begins = part == full || part == first;
     if (begins == is_within || part < full || part > last) break;
-    if (head_bytes + size > std::min(left, bytes.size() - at)) break;
-    if (crc != masked_crc(bytes.substr(at + head_bytes - 1, 1 + size))) break;
-    at += head_bytes + size;
+    if (fragment_head_bytes + size > std::min(left, bytes.size() - at)) break;
+    if (crc != masked_crc(bytes.substr(at + fragment_head_bytes - 1, 1 + size))) break;
+    at += fragment_head_bytes + size;
     is_within = part == first || part == middle;
     if (!is_within) end = at;
   }

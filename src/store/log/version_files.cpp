@@ -16,20 +16,20 @@ namespace {
 /// Versions are written to their file once there are so many bytes of them.
 constexpr std::size_t gathered_max = 256UL << 10U;
 /// The kernel begins to write a file to the disk for each so many bytes.
-constexpr std::uint64_t start_bytes = 256UL << 10U;
+constexpr std::uint64_t versions_start_bytes = 256UL << 10U;
 
-constexpr std::string_view suffix = ".records";
+constexpr std::string_view versions_suffix = ".records";
 
 std::uint64_t offset_of(std::uint64_t place) { return place & 0xffffffffU; }
 
 }  // namespace
 
 std::string version_path(const std::string& folder, std::uint32_t file) {
-  return NumberedFiles(folder, std::string(suffix)).path_of(file);
+  return NumberedFiles(folder, std::string(versions_suffix)).path_of(file);
 }
 
 VersionFiles::VersionFiles(std::string folder, const LogSizes& sizes, Background& background)
-    : files_(std::move(folder), std::string(suffix)),
+    : files_(std::move(folder), std::string(versions_suffix)),
       file_bytes_(sizes.segment_bytes),
       background_(background) {
   files_.keep_open_at_most(static_cast<int>(sizes.open_files / 3));
@@ -74,7 +74,7 @@ void VersionFiles::write_gathered() {
   if (gathered_.empty()) return;
   write(current_, end_ - gathered_.size(), gathered_);
   gathered_.clear();
-  if (end_ - std::min(end_, started_to_) >= start_bytes) start_writing();
+  if (end_ - std::min(end_, started_to_) >= versions_start_bytes) start_writing();
 }
 
 /// So that a sync finds little left: a large one would make commits wait.

@@ -1,5 +1,7 @@
 #include "store/mysql/connection.hpp"
 
+#include "store/mysql/failures.hpp"
+
 #include <idem/assert.hpp>
 #include <idem/limits.hpp>
 
@@ -25,13 +27,6 @@ constexpr const char* session_sql =
     " time_zone = '+00:00', innodb_lock_wait_timeout = 1, lock_wait_timeout = 5, autocommit = 1,"
     " completion_type = 0, sql_safe_updates = 0, sql_select_limit = DEFAULT, wait_timeout = 30;"
     "SET SESSION TRANSACTION ISOLATION LEVEL READ COMMITTED";
-
-/// ER_SERVER_SHUTDOWN, ER_CONNECTION_KILLED, and the client library's own errors (CR_*): the
-/// session is over.
-bool ends_session(unsigned code) {
-  return code == 1053 || code == 1927 || code == 3169 || (code >= 2000 && code < 3000) ||
-         (code >= 5000 && code < 6000) || code == 0;
-}
 
 }  // namespace
 

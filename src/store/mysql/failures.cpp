@@ -26,6 +26,13 @@ bool is_lock_wait(const Failure& failure) noexcept {
   return is_one_of(failure, {ER_LOCK_WAIT_TIMEOUT, lock_nowait});
 }
 
+// ER_SERVER_SHUTDOWN, ER_CONNECTION_KILLED of MariaDB, ER_SESSION_WAS_KILLED and
+// ER_CLIENT_INTERACTION_TIMEOUT of MySQL, CR_* of both clients.
+bool ends_session(unsigned code) noexcept {
+  return code == 0 || code == 1053 || code == 1927 || code == 3169 || code == 4031 ||
+         (code >= 2000 && code < 3000) || (code >= 5000 && code < 6000);
+}
+
 bool is_race(const Failure& failure) noexcept {
   return is_duplicate(failure) || is_lock_wait(failure) ||
          is_one_of(failure,

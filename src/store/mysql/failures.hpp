@@ -5,6 +5,9 @@
 /// What a failure of a statement means for the calls that it carried.
 namespace idem::mysql {
 
+/// The session is over: the client library's own errors (CR_*), and the last words of a server that
+/// shuts down or ends an idle or killed session.
+bool ends_session(unsigned code) noexcept;
 /// Another transaction was faster, or waited for this one: made again, the calls succeed.
 bool is_race(const Failure& failure) noexcept;
 /// A lock was not free in time.

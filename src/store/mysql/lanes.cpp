@@ -15,7 +15,7 @@ namespace {
 constexpr std::size_t divided_from = 32;
 
 /// The bytes of a call that may be many.
-std::size_t bytes_of(const StoreCall& call) noexcept {
+std::size_t call_bytes(const StoreCall& call) noexcept {
   if (const auto* accept = std::get_if<Accept>(&call)) return accept->request.size();
   if (const auto* complete = std::get_if<Complete>(&call)) return complete->response.body.size();
   if (const auto* resolve = std::get_if<Resolve>(&call)) {
@@ -111,7 +111,7 @@ void Lanes::take_from(Calls& calls, std::size_t most, std::vector<Waiting>& batc
     Waiting next = std::move(calls.front());
     calls.pop_front();
     const std::vector<RecordId> records = records_of(next.call);
-    const std::size_t more = bytes_of(next.call);
+    const std::size_t more = call_bytes(next.call);
     const Reserve* const reserve = reserve_in(next.call);
     bool fits = std::ranges::none_of(
         records, [&](const RecordId& id) { return taken_.contains(id) || behind.contains(id); });

@@ -126,21 +126,21 @@ void begin_at_random(Identity& identity, RecordedIdentity& recorded) {
   for (SecretEpoch& epoch : recorded.epochs) epoch.from = first;
 }
 
-struct Settled {
+struct SettledIdentity {
   Identity identity;
   StoreIdentity recorded;
   bool is_changed = false;
   bool is_new = false;
 };
 
-Task<std::expected<Settled, std::string>> settle_once(Connection& connection,
-                                                      const IdentitySettings& settings,
-                                                      const WhichStore& which,
-                                                      std::string_view lock) {
+Task<std::expected<SettledIdentity, std::string>> settle_once(Connection& connection,
+                                                              const IdentitySettings& settings,
+                                                              const WhichStore& which,
+                                                              std::string_view lock) {
   auto reading = read_identity(connection, lock);
   const Found found = co_await std::move(reading);
   if (!found) co_return std::unexpected(failure_text(found.error()));
-  Settled settled;
+  SettledIdentity settled;
   if (*found) settled.recorded = **found;
   std::optional<RecordedIdentity> before;
   if (*found) before = settled.recorded.recorded;
@@ -176,9 +176,9 @@ Task<std::expected<Settled, std::string>> settle_once(Connection& connection,
 
 /// A running node may have reserved, or adopted a route table, since the identity was read. So it
 /// is read again under a lock that every reserve shares until its commit.
-Task<std::expected<Settled, std::string>> settle_alone(Connection& connection,
-                                                       const IdentitySettings& settings,
-                                                       const WhichStore& which) {
+Task<std::expected<SettledIdentity, std::string>> settle_alone(Connection& connection,
+                                                               const IdentitySettings& settings,
+                                                               const WhichStore& which) {
   auto beginning = connection.run("START TRANSACTION", limits::store_reply_max);
   const QueryResult begun = co_await std::move(beginning);
   if (!begun) co_return std::unexpected(failure_text(begun.error()));
@@ -199,9 +199,9 @@ Task<std::expected<Settled, std::string>> settle_alone(Connection& connection,
   co_return settled;
 }
 
-Task<std::expected<Settled, std::string>> settle(Connection& connection,
-                                                 const IdentitySettings& settings,
-                                                 const WhichStore& which) {
+Task<std::expected<SettledIdentity, std::string>> settle(Connection& connection,
+                                                         const IdentitySettings& settings,
+                                                         const WhichStore& which) {
   auto settling = settle_once(connection, settings, which, "");
   auto settled = co_await std::move(settling);
   if (!settled || !settled->is_changed) co_return settled;

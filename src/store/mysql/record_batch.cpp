@@ -11,7 +11,7 @@ namespace idem::mysql {
 namespace {
 
 using Code = StoreError::Code;
-using Problem = std::optional<Undone>;
+using BatchProblem = std::optional<Undone>;
 
 /// An owner's attempt was granted in a commit, unless it has a token alone: then the reply was
 /// lost, and perhaps the reserve is not committed yet.
@@ -63,7 +63,7 @@ Task<void> roll_back(Connection& connection) {
 }
 
 /// Begins the transaction, and reads.
-Task<Problem> lock(Connection& connection, LockedRecords& records) {
+Task<BatchProblem> lock(Connection& connection, LockedRecords& records) {
   auto reading = connection.run(records.reading(), limits::store_reply_max);
   const QueryResult results = co_await std::move(reading);
   Failure failure;
@@ -86,7 +86,7 @@ Task<Problem> lock(Connection& connection, LockedRecords& records) {
 }
 
 /// Reads what the first statements left open.
-Task<Problem> read_parts(Connection& connection, LockedRecords& records) {
+Task<BatchProblem> read_parts(Connection& connection, LockedRecords& records) {
   if (std::string looking = records.looking_for_missing(); !looking.empty()) {
     auto reading = connection.run(std::move(looking), limits::store_reply_max);
     const QueryResult results = co_await std::move(reading);
@@ -115,7 +115,7 @@ Task<Problem> read_parts(Connection& connection, LockedRecords& records) {
   co_return std::nullopt;
 }
 
-Task<Problem> commit(Terms terms, const LockedRecords& records) {
+Task<BatchProblem> commit(Terms terms, const LockedRecords& records) {
   Connection& connection = terms.connection;
   if (!records.writes()) {
     auto ending = connection.run("COMMIT", limits::store_reply_max);
@@ -177,7 +177,7 @@ Task<Committed> make_steps(Terms terms, const std::vector<Waiting>& calls) {
     if (reserve->quota) records.want_usage(reserve->scope, counts_alone(*reserve));
   }
   auto locking = lock(terms.connection, records);
-  Problem problem = co_await std::move(locking);
+  BatchProblem problem = co_await std::move(locking);
   if (problem) co_return std::unexpected(std::move(*problem));
   auto reading = read_parts(terms.connection, records);
   problem = co_await std::move(reading);
@@ -211,7 +211,7 @@ Task<Committed> make_lifecycle_steps(Terms terms, StoreCall one, std::vector<Rec
   LockedRecords records;
   for (const RecordId& id : due) records.want(id);
   auto locking = lock(terms.connection, records);
-  Problem problem = co_await std::move(locking);
+  BatchProblem problem = co_await std::move(locking);
   if (problem) co_return std::unexpected(std::move(*problem));
   records.hold_missing();
   std::vector<LifecycleStep> steps;
@@ -240,7 +240,7 @@ Task<Committed> make_claim(Terms terms, const StoreCall& claim, std::vector<Reco
     records.want(id, {.request = true});
     records.want_generation();
     auto locking = lock(terms.connection, records);
-    Problem problem = co_await std::move(locking);
+    BatchProblem problem = co_await std::move(locking);
     if (problem) co_return std::unexpected(std::move(*problem));
     auto reading = read_parts(terms.connection, records);
     problem = co_await std::move(reading);

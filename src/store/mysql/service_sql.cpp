@@ -1,5 +1,6 @@
 #include "store/mysql/service_sql.hpp"
 
+#include "core/bytes/ascii.hpp"
 #include "store/named_values.hpp"
 
 #include <fmt/format.h>
@@ -13,7 +14,6 @@
 namespace idem::mysql {
 namespace {
 
-bool is_digit(char c) noexcept { return c >= '0' && c <= '9'; }
 bool is_blank(char c) noexcept { return c == ' ' || (c >= '\t' && c <= '\r'); }
 /// Bytes beyond ASCII are letters. A dollar within a name is a part of it.
 bool is_in_name(char c) noexcept {

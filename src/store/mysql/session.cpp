@@ -1,5 +1,6 @@
 #include "store/mysql/session.hpp"
 
+#include "store/mysql/failures.hpp"
 #include "store/mysql/service_sql.hpp"
 
 #include <idem/assert.hpp>
@@ -19,12 +20,6 @@ namespace {
 
 // ER_LOCK_DEADLOCK, ER_LOCK_WAIT_TIMEOUT, ER_CHECKREAD of MariaDB, ER_LOCK_NOWAIT of MySQL.
 constexpr std::array<unsigned, 4> contentions{1213, 1205, 1020, 3572};
-
-/// The client library's own errors, and the server's last words.
-bool ends_session(unsigned code) noexcept {
-  return code == 0 || code == 1053 || code == 1927 || code == 3169 || code == 4031 ||
-         (code >= 2000 && code < 3000) || (code >= 5000 && code < 6000);
-}
 
 std::string in_backticks(std::string_view name) {
   std::string quoted("`");

@@ -1,12 +1,13 @@
 #include "store/postgres/param_names.hpp"
 
+#include "core/bytes/ascii.hpp"
+
 #include <algorithm>
 #include <charconv>
 
 namespace idem::postgres {
 namespace {
 
-bool is_digit(char c) noexcept { return c >= '0' && c <= '9'; }
 /// Begins a name, or the tag between two dollars. Bytes beyond ASCII are letters.
 bool begins_name(char c) noexcept {
   return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_' || (c & 0x80) != 0;

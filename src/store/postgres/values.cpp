@@ -1,5 +1,6 @@
 #include "store/postgres/values.hpp"
 
+#include "core/bytes/ascii.hpp"
 #include "core/bytes/utf8.hpp"
 #include "core/record/stored_fence.hpp"
 
@@ -68,8 +69,6 @@ std::string_view view_of(const Uuid& value) {
 bool is_plain(std::string_view bytes) {
   return !bytes.starts_with(escape) && bytes.find('\0') == bytes.npos && is_utf8(bytes);
 }
-
-int hex_value(char c) noexcept { return c <= '9' ? c - '0' : c - 'a' + 10; }
 
 }  // namespace
 

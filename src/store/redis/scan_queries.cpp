@@ -20,7 +20,7 @@ std::string key_of(const Names& names, char kind, const RecordId& id) {
   return names.of(id).tag + kind + std::string(bytes_of(id));
 }
 
-StoreTime to_moment(const std::string& place) {
+StoreTime moment_of_score(const std::string& place) {
   return StoreTime(Millis(static_cast<std::int64_t>(std::strtod(place.c_str(), nullptr))));
 }
 
@@ -75,7 +75,7 @@ Task<std::expected<std::vector<Due>, StoreError>> ScanQueries::due(std::string_v
     if (!reply) co_return std::unexpected(to_store_error(reply.error()));
     for (std::size_t i = 0; i + 1 < reply->items.size(); i += 2) {
       const auto id = to_id(reply->items[i].text);
-      if (id) found.push_back({to_moment(reply->items[i + 1].text), *id});
+      if (id) found.push_back({moment_of_score(reply->items[i + 1].text), *id});
     }
   }
   const auto by_age = [](const Due& one) { return std::pair(one.at, one.id); };
@@ -244,7 +244,7 @@ Task<std::expected<Census, StoreError>> ScanQueries::count() {
         census.by_state[state] += std::strtoull(digits.c_str(), nullptr, 10);
       }
     } else if (reply.items.size() == 2) {
-      const StoreTime since = to_moment(reply.at(1).text);
+      const StoreTime since = moment_of_score(reply.at(1).text);
       if (!census.oldest_unknown || since < *census.oldest_unknown) census.oldest_unknown = since;
     }
   }

@@ -24,7 +24,7 @@ using Kind = StoreFileError::Kind;
 /// 4 MiB between two calls of the progress.
 constexpr int pages_per_step = 1'024;
 
-std::unexpected<StoreFileError> failure(const std::string& path, const std::string& why) {
+std::unexpected<StoreFileError> backup_failure(const std::string& path, const std::string& why) {
   return std::unexpected(StoreFileError{Kind::failed, path + ": " + why});
 }
 
@@ -34,7 +34,8 @@ struct FinishBackup {
 
 std::expected<Connection, StoreFileError> make_database(const std::string& to) {
   const int file = ::open(to.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
-  if (file < 0) return failure(to, std::string("cannot be created: ") + std::strerror(errno));
+  if (file < 0)
+    return backup_failure(to, std::string("cannot be created: ") + std::strerror(errno));
   ::close(file);
   sqlite3* db = nullptr;
   const int code =
@@ -45,17 +46,17 @@ std::expected<Connection, StoreFileError> make_database(const std::string& to) {
   if (code != SQLITE_OK || !text_value(db,
                                        "PRAGMA synchronous=OFF; PRAGMA journal_mode=OFF;"
                                        "PRAGMA locking_mode=EXCLUSIVE")) {
-    return failure(to, sqlite3_errmsg(db));
+    return backup_failure(to, sqlite3_errmsg(db));
   }
   return connection;
 }
 
-std::expected<void, StoreFileError> sync_file(const std::string& path) {
+std::expected<void, StoreFileError> sync_backup(const std::string& path) {
   const int file = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
   if (file < 0 || ::fsync(file) != 0) {
     const int code = errno;
     if (file >= 0) ::close(file);
-    return failure(path, std::string("cannot be made durable: ") + std::strerror(code));
+    return backup_failure(path, std::string("cannot be made durable: ") + std::strerror(code));
   }
   ::close(file);
   return {};
@@ -79,7 +80,7 @@ Leftover::~Leftover() {
 }
 
 std::expected<void, StoreFileError> sync_folder(const std::string& path) {
-  return sync_file(std::filesystem::path(path).parent_path().string());
+  return sync_backup(std::filesystem::path(path).parent_path().string());
 }
 
 std::expected<void, StoreFileError> copy_pages(sqlite3* source, const std::string& to,
@@ -90,7 +91,7 @@ std::expected<void, StoreFileError> copy_pages(sqlite3* source, const std::strin
   sqlite3* const db = made->get();
   std::unique_ptr<sqlite3_backup, FinishBackup> backup(
       sqlite3_backup_init(db, "main", source, "main"));
-  if (!backup) return failure(to, sqlite3_errmsg(db));
+  if (!backup) return backup_failure(to, sqlite3_errmsg(db));
   int code = SQLITE_OK;
   while (code == SQLITE_OK) {
     code = sqlite3_backup_step(backup.get(), pages_per_step);
@@ -101,13 +102,14 @@ std::expected<void, StoreFileError> copy_pages(sqlite3* source, const std::strin
   }
   backup.reset();
   if (code != SQLITE_DONE) {
-    return failure(to, fmt::format("cannot be written: {} (SQLite code {}); look for room on its "
-                                   "disk",
-                                   sqlite3_errstr(code), code));
+    return backup_failure(
+        to, fmt::format("cannot be written: {} (SQLite code {}); look for room on its "
+                        "disk",
+                        sqlite3_errstr(code), code));
   }
-  if (copied_at && !note_copied_at(db, *copied_at)) return failure(to, sqlite3_errmsg(db));
+  if (copied_at && !note_copied_at(db, *copied_at)) return backup_failure(to, sqlite3_errmsg(db));
   made->reset();
-  return sync_file(to);
+  return sync_backup(to);
 }
 
 std::expected<StoreFileReport, StoreFileError> backup_file(const std::string& path,
@@ -132,7 +134,7 @@ std::expected<StoreFileReport, StoreFileError> backup_file(const std::string& pa
   crash_point(CrashPoint::backup_checked);
   // A link fails where there is a file, also one that another process made meanwhile.
   if (::link(part.c_str(), to.c_str()) != 0) {
-    return failure(to, std::string("cannot be named: ") + std::strerror(errno));
+    return backup_failure(to, std::string("cannot be named: ") + std::strerror(errno));
   }
   crash_point(CrashPoint::backup_named);
   if (auto synced = sync_folder(to); !synced) return std::unexpected(std::move(synced.error()));

@@ -99,7 +99,7 @@ constexpr sqlite3_io_methods log_methods{
 
 sqlite3_vfs* base_of(sqlite3_vfs* vfs) { return static_cast<sqlite3_vfs*>(vfs->pAppData); }
 
-int open_file(sqlite3_vfs* vfs, const char* name, sqlite3_file* file, int flags, int* out_flags) {
+int open_log(sqlite3_vfs* vfs, const char* name, sqlite3_file* file, int flags, int* out_flags) {
   sqlite3_vfs* base = base_of(vfs);
   // Every other file is the base's own, with its methods and its shared memory.
   if ((flags & SQLITE_OPEN_WAL) == 0) return base->xOpen(base, name, file, flags, out_flags);
@@ -134,7 +134,7 @@ sqlite3_vfs made_from(sqlite3_vfs* base, const char* name) {
   vfs.mxPathname = base->mxPathname;
   vfs.zName = name;
   vfs.pAppData = base;
-  vfs.xOpen = open_file;
+  vfs.xOpen = open_log;
   vfs.xDelete = passed_on<&sqlite3_vfs::xDelete>;
   vfs.xAccess = passed_on<&sqlite3_vfs::xAccess>;
   vfs.xFullPathname = passed_on<&sqlite3_vfs::xFullPathname>;

@@ -22,7 +22,7 @@ namespace {
 
 using Kind = StoreFileError::Kind;
 
-std::unexpected<StoreFileError> refused(std::string why) {
+std::unexpected<StoreFileError> check_refused(std::string why) {
   return std::unexpected(StoreFileError{Kind::refused, std::move(why)});
 }
 
@@ -49,12 +49,12 @@ std::string store_id_in(sqlite3* db) {
 /// That it is a store of this version, before anything reads its tables.
 std::expected<void, StoreFileError> check_kind(sqlite3* db, const std::string& path) {
   if (number_of(db, "PRAGMA application_id") != application_id) {
-    return refused(path + ": is no store of Idem");
+    return check_refused(path + ": is no store of Idem");
   }
   const auto version = number_of(db, "PRAGMA user_version");
   const auto latest = migrations().back().version;
   if (version == latest) return {};
-  return refused(fmt::format(
+  return check_refused(fmt::format(
       "{}: has schema version {}, and this program reads version {}: use the program of its version"
       "{}",
       path, version, latest,

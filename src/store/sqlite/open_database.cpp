@@ -33,7 +33,7 @@ namespace {
 template <class T>
 using Opening = std::expected<T, StoreError>;
 
-std::unexpected<StoreError> refused(std::string detail) {
+std::unexpected<StoreError> open_refused(std::string detail) {
   return std::unexpected(StoreError{StoreError::Code::refused, std::move(detail)});
 }
 
@@ -97,7 +97,7 @@ Opening<Connection> Opener::adopt(sqlite3* db) {
   if (done) done = migrate();
   // By now it has written, and so holds the lock that keeps others out.
   if (done && is_open_to_others(db)) {
-    done = refused(fmt::format("{}: others can open it in spite of its lock", path_));
+    done = open_refused(fmt::format("{}: others can open it in spite of its lock", path_));
   }
   Connection connection = std::move(connection_);
   if (done) return connection;
@@ -115,19 +115,19 @@ Opening<void> Opener::prepare_file() const {
   const std::filesystem::path folder = std::filesystem::path(path_).parent_path();
   std::error_code code;
   if (!std::filesystem::is_directory(folder, code)) {
-    return refused(fmt::format("{}: the directory {} does not exist", path_, folder.string()));
+    return open_refused(fmt::format("{}: the directory {} does not exist", path_, folder.string()));
   }
-  if (const auto why = interrupted_restore_at(path_)) return refused(path_ + ": " + *why);
+  if (const auto why = interrupted_restore_at(path_)) return open_refused(path_ + ": " + *why);
   if (const auto why = why_not_made(); why && !std::filesystem::exists(path_, code)) {
-    return refused(path_ + ": " + *why);
+    return open_refused(path_ + ": " + *why);
   }
   if (const auto why = embedded::why_too_full(folder, start_bytes, start_bytes))
-    return refused(path_ + ": " + *why);
+    return open_refused(path_ + ": " + *why);
   const int file = ::open(path_.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
   if (file >= 0) {
     ::close(file);
   } else if (errno != EEXIST) {
-    return refused(fmt::format("{}: cannot be created: {}", path_, std::strerror(errno)));
+    return open_refused(fmt::format("{}: cannot be created: {}", path_, std::strerror(errno)));
   }
   return {};
 }
@@ -141,7 +141,7 @@ Opening<void> Opener::connect() {
   connection_.reset(db);
   if (code != SQLITE_OK) return failure();
   if (sqlite3_db_readonly(db, "main") == 1) {
-    return refused(fmt::format("{}: cannot be written: permission denied", path_));
+    return open_refused(fmt::format("{}: cannot be written: permission denied", path_));
   }
   return run("PRAGMA locking_mode=EXCLUSIVE");
 }
@@ -156,28 +156,29 @@ Opening<void> Opener::check_owner() {
   if (!version) return std::unexpected(version.error());
   version_ = *version;
   empty_ = (*tables == 0 || beside_others_) && *owner == 0 && version_ == 0;
-  if (const auto why = why_not_made(); why && empty_) return refused(path_ + ": " + *why);
+  if (const auto why = why_not_made(); why && empty_) return open_refused(path_ + ": " + *why);
   if (empty_ || *owner == application_id) return {};
   if (*owner == application_id_before_release) {
-    return refused(
+    return open_refused(
         fmt::format("{}: was made before the first release, whose files cannot be upgraded: name a "
                     "new file",
                     path_));
   }
   if (*owner == 0 && beside_others_) {
-    return refused(
+    return open_refused(
         fmt::format("{}: its user_version is {}, where the store would keep its own: set it to 0",
                     path_, version_));
   }
-  return refused(fmt::format("{}: is another program's database (application_id {:#x})", path_,
-                             static_cast<std::uint32_t>(*owner)));
+  return open_refused(fmt::format("{}: is another program's database (application_id {:#x})", path_,
+                                  static_cast<std::uint32_t>(*owner)));
 }
 
 Opening<void> Opener::configure() {
   // Each commit syncs the log; FULL, because NORMAL may lose the last commits.
   const auto mode = ask("PRAGMA journal_mode=WAL");
   if (!mode) return std::unexpected(mode.error());
-  if (*mode != "wal") return refused(fmt::format("{}: cannot keep a write-ahead log here", path_));
+  if (*mode != "wal")
+    return open_refused(fmt::format("{}: cannot keep a write-ahead log here", path_));
   return run(
       fmt::format("PRAGMA synchronous=FULL; PRAGMA wal_autocheckpoint=0;"
                   "PRAGMA cache_size=-{}; PRAGMA temp_store=MEMORY;"
@@ -190,18 +191,18 @@ Opening<void> Opener::check_whole() {
   const auto verdict = ask("PRAGMA quick_check(1)");
   if (!verdict) return std::unexpected(verdict.error());
   if (*verdict == "ok") return {};
-  return refused(fmt::format("{}: is corrupt: {}", path_, *verdict));
+  return open_refused(fmt::format("{}: is corrupt: {}", path_, *verdict));
 }
 
 Opening<void> Opener::migrate() {
   const auto latest = migrations().back().version;
   if (version_ > latest) {
-    return refused(
+    return open_refused(
         fmt::format("{}: has schema version {}, and this program knows versions up to {}", path_,
                     version_, latest));
   }
   if (version_ < latest && !empty_ && !options_.migrate) {
-    return refused(
+    return open_refused(
         fmt::format("{}: has schema version {}, and this program needs {}: start with "
                     "--migrate to upgrade it",
                     path_, version_, latest));
@@ -221,7 +222,8 @@ Opening<void> Opener::migrate() {
       " 'idem_route_names', 'idem_digest_secrets')"
       " OR name = 'slots_by_due'");
   if (!tables) return std::unexpected(tables.error());
-  if (*tables != 8) return refused(fmt::format("{}: tables are missing: it is damaged", path_));
+  if (*tables != 8)
+    return open_refused(fmt::format("{}: tables are missing: it is damaged", path_));
   return {};
 }
 
@@ -249,7 +251,7 @@ Opening<std::int64_t> Opener::ask_number(const std::string& sql) {
 std::unexpected<StoreError> Opener::upgrade_failure(std::int64_t latest) const {
   sqlite3* db = connection_.get();
   if (version_ == 0 || sqlite3_errcode(db) != SQLITE_ERROR) return failure();
-  return refused(
+  return open_refused(
       fmt::format("{}: cannot be upgraded from schema version {} to {}: {}. SQLite checks every "
                   "view and trigger of the file for this: repair or drop the one that it names; "
                   "the store is unchanged",
@@ -266,14 +268,14 @@ std::unexpected<StoreError> Opener::failure() const {
           fmt::format("another process owns {}: one store file serves one process at a time",
                       path_)});
     case SQLITE_NOTADB:
-      return refused(fmt::format("{}: is not a database", path_));
+      return open_refused(fmt::format("{}: is not a database", path_));
     case SQLITE_CORRUPT:
-      return refused(fmt::format("{}: is corrupt: {}", path_, sqlite3_errmsg(db)));
+      return open_refused(fmt::format("{}: is corrupt: {}", path_, sqlite3_errmsg(db)));
     default:
       break;
   }
-  return refused(fmt::format("{}: {} (SQLite code {})", path_, sqlite3_errmsg(db),
-                             sqlite3_extended_errcode(db)));
+  return open_refused(fmt::format("{}: {} (SQLite code {})", path_, sqlite3_errmsg(db),
+                                  sqlite3_extended_errcode(db)));
 }
 
 /// Idem must not repeat calls that other parties may have forgotten by now (protocol.md §16): if it
@@ -341,20 +343,21 @@ std::expected<OpenedDatabase, StoreError> finish(Connection& connection, const s
                                                  const SqliteOptions& options) {
   sqlite3* db = connection.get();
   Meta meta(db);
-  if (const auto why = why_untrusted(meta, version_before)) return refused(path + ": " + *why);
+  if (const auto why = why_untrusted(meta, version_before)) return open_refused(path + ": " + *why);
   const bool is_snapshot = options.which.copied && options.which.copied->is_snapshot;
   const bool was_cut_off = meta.is_open() && !is_snapshot;
   if (was_cut_off && path.starts_with('/')) {
-    if (const auto why = why_no_room_to_end_attempts(db, path)) return refused(path + ": " + *why);
+    if (const auto why = why_no_room_to_end_attempts(db, path))
+      return open_refused(path + ": " + *why);
   }
   StoreClock clock(options.host ? *options.host : this_host(), meta.clock_mark());
   auto which = settle_store_id(meta, options.which);
-  if (!which) return refused(path + ": " + which.error());
+  if (!which) return open_refused(path + ": " + which.error());
   which->place = path;
   auto identity = options.as_recorded && !which->is_new
                       ? std::expected<Identity, std::string>()
                       : settle_identity(db, meta, settings, options.which, clock.now());
-  if (!identity) return refused(path + ": " + identity.error());
+  if (!identity) return open_refused(path + ": " + identity.error());
   meta.put_clock_mark(clock.mark());
   meta.put_open(true);
   count_calls_as_old(db, clock);
@@ -368,7 +371,8 @@ std::expected<OpenedDatabase, StoreError> finish(Connection& connection, const s
   const auto generation = options.as_recorded && !which->is_new
                               ? static_cast<std::uint64_t>(meta.integer("generation").value_or(0))
                               : identity->generation;
-  if (generation == 0) return refused(path + ": its identity is damaged: it has no generation");
+  if (generation == 0)
+    return open_refused(path + ": its identity is damaged: it has no generation");
   Naming naming = read_naming(db, generation, settings.key_scope == "operation");
   if (settle_naming(options.which, naming)) write_naming(db, naming);
   if (version_before < Meta::first_version_with_checksums) {  // Values that it may not have had.
@@ -378,10 +382,10 @@ std::expected<OpenedDatabase, StoreError> finish(Connection& connection, const s
   }
   // Before the commit: a file that is refused stays as it was.
   auto seen = read_all_records(db);
-  if (!seen) return refused(fmt::format("{}: is corrupt: {}", path, seen.error()));
+  if (!seen) return open_refused(fmt::format("{}: is corrupt: {}", path, seen.error()));
   if (sqlite3_exec(db, "COMMIT; PRAGMA cache_spill=ON", nullptr, nullptr, nullptr) != SQLITE_OK) {
-    return refused(fmt::format("{}: {} (SQLite code {})", path, sqlite3_errmsg(db),
-                               sqlite3_extended_errcode(db)));
+    return open_refused(fmt::format("{}: {} (SQLite code {})", path, sqlite3_errmsg(db),
+                                    sqlite3_extended_errcode(db)));
   }
   const bool has_path = path.starts_with('/');
   OpenFile file(db, has_path ? path : std::string());
@@ -406,7 +410,7 @@ void stop_counting_memory() {
 std::expected<OpenedDatabase, StoreError> open_database(const std::string& path,
                                                         const IdentitySettings& settings,
                                                         const SqliteOptions& options) {
-  if (path.empty()) return refused("the store's path is empty");
+  if (path.empty()) return open_refused("the store's path is empty");
   stop_counting_memory();
   // Absolute, because SQLite gives ":memory:" and "file:..." meanings of their own.
   const std::string absolute = std::filesystem::absolute(path).lexically_normal().string();
@@ -421,7 +425,7 @@ std::expected<OpenedDatabase, StoreError> open_database_on(sqlite3* db,
                                                            const SqliteOptions& options) {
   const char* const path = sqlite3_db_filename(db, "main");
   const std::string name = path == nullptr || *path == '\0' ? "the connection" : path;
-  if (const auto why = why_refused(db)) return refused(name + ": " + *why);
+  if (const auto why = why_refused(db)) return open_refused(name + ": " + *why);
   Opener opener(name, options);
   auto connection = opener.adopt(db);
   auto opened = connection ? finish(*connection, name, opener.version_before(), settings, options)

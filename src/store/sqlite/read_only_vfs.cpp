@@ -15,7 +15,7 @@ sqlite3_vfs* base() {
   return found;
 }
 
-int open_file(sqlite3_vfs*, const char* name, sqlite3_file* file, int flags, int* out_flags) {
+int open_read_only(sqlite3_vfs*, const char* name, sqlite3_file* file, int flags, int* out_flags) {
   // Temporary files of a sort have no name, and are SQLite's own.
   if (name == nullptr) return base()->xOpen(base(), name, file, flags, out_flags);
   const bool is_log = (flags & SQLITE_OPEN_WAL) != 0;
@@ -31,7 +31,7 @@ sqlite3_vfs* registered() {
   static sqlite3_vfs vfs = *base();
   vfs.zName = "idem-read-only";
   vfs.pNext = nullptr;
-  vfs.xOpen = open_file;
+  vfs.xOpen = open_read_only;
   vfs.xDelete = delete_file;
   IDEM_ASSERT(sqlite3_vfs_register(&vfs, 0) == SQLITE_OK);
   return &vfs;

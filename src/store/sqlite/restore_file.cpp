@@ -27,12 +27,12 @@ using Done = std::expected<void, StoreFileError>;
 
 constexpr std::string_view blocked = "idem store restore was interrupted here";
 
-std::unexpected<StoreFileError> failure(const std::string& path, std::string_view doing) {
+std::unexpected<StoreFileError> restore_failure(const std::string& path, std::string_view doing) {
   return std::unexpected(
       StoreFileError{Kind::failed, fmt::format("{}: {}: {}", path, doing, std::strerror(errno))});
 }
 
-std::unexpected<StoreFileError> refused(std::string why) {
+std::unexpected<StoreFileError> restore_refused(std::string why) {
   return std::unexpected(StoreFileError{Kind::refused, std::move(why)});
 }
 
@@ -97,11 +97,11 @@ class Restoring {
   }
 
   Done check_place() {
-    if (is_same_file(order_.from, path_)) return refused(path_ + ": is the backup itself");
+    if (is_same_file(order_.from, path_)) return restore_refused(path_ + ": is the backup itself");
     if (!exists(path_) || interrupted_restore_at(path_)) return {};
     if (!order_.keep_old) return std::unexpected(store_is_there(path_));
     lock_.emplace(path_);
-    if (!lock_->is_open()) return failure(path_, "cannot be opened");
+    if (!lock_->is_open()) return restore_failure(path_, "cannot be opened");
     if (!lock_->take()) return std::unexpected(store_is_open(path_));
     restored_.old_store = name_for_old(path_);
     return {};
@@ -117,7 +117,7 @@ class Restoring {
     });
     if (!copied) return copied;
     auto store = open_sqlite(next_, {}, {.as_recorded = true, .restored = true});
-    if (!store) return refused(store.error().detail);
+    if (!store) return restore_refused(store.error().detail);
     const auto census = ask_and_wait(**store, Count{});
     if (census) restored_.unknown = census->by_state[static_cast<std::size_t>(State::unknown)];
     store->reset();
@@ -134,10 +134,10 @@ class Restoring {
     const std::string log = path_ + "-wal";
     if (old.empty()) return {};
     if (exists(log) && ::link(log.c_str(), (old + "-wal").c_str()) != 0) {
-      return failure(old + "-wal", "the old store's log cannot get this name");
+      return restore_failure(old + "-wal", "the old store's log cannot get this name");
     }
     if (::link(path_.c_str(), old.c_str()) != 0) {
-      return failure(old, "the old store cannot get this name");
+      return restore_failure(old, "the old store cannot get this name");
     }
     if (Done synced = sync_folder(path_); !synced) return synced;
     crash_point(CrashPoint::restore_old_kept);
@@ -154,9 +154,10 @@ class Restoring {
     const std::string blocker = name_beside(path_, ".blocking-");
     Leftover leftover(blocker);
     if (::symlink(sentence.c_str(), blocker.c_str()) != 0) {
-      return failure(blocker, "cannot be created");
+      return restore_failure(blocker, "cannot be created");
     }
-    if (::rename(blocker.c_str(), path_.c_str()) != 0) return failure(path_, "cannot be renamed");
+    if (::rename(blocker.c_str(), path_.c_str()) != 0)
+      return restore_failure(path_, "cannot be renamed");
     leftover.let_go();
     if (Done synced = sync_folder(path_); !synced) return synced;
     crash_point(CrashPoint::restore_blocked);
@@ -166,10 +167,12 @@ class Restoring {
   Done put_in_place() {
     for (const char* const suffix : {"-wal", "-shm", "-journal"}) {
       const std::string name = path_ + suffix;
-      if (::unlink(name.c_str()) != 0 && errno != ENOENT) return failure(name, "cannot be deleted");
+      if (::unlink(name.c_str()) != 0 && errno != ENOENT)
+        return restore_failure(name, "cannot be deleted");
     }
     if (Done synced = sync_folder(path_); !synced) return synced;
-    if (::rename(next_.c_str(), path_.c_str()) != 0) return failure(path_, "cannot be renamed");
+    if (::rename(next_.c_str(), path_.c_str()) != 0)
+      return restore_failure(path_, "cannot be renamed");
     leftover_->let_go();
     crash_point(CrashPoint::restore_named);
     return sync_folder(path_);

@@ -1,24 +1,22 @@
 #pragma once
 
-#include <memory>
+#include "json/value.hpp"
+
 #include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
-/// The only user of Boost.JSON here: the members of tokens and key sets as plain values.
 namespace idem::gateway {
 
-/// The members of one JSON object. An object that RFC 7493 does not allow (a name twice, bad UTF-8)
-/// is refused, because its readers disagree.
+/// The members of one JSON object of a token or a key set. An object that RFC 7493 does not allow
+/// (a name twice, bad UTF-8) is refused, because its readers disagree; so is one that nests deeper
+/// than limits::jwt_depth_max.
 class JsonObject {
  public:
   static std::optional<JsonObject> parse(std::string_view text);
-  JsonObject(JsonObject&&) noexcept;
-  JsonObject& operator=(JsonObject&&) noexcept;
-  ~JsonObject();
 
-  bool has(std::string_view name) const;
+  bool has(std::string_view name) const noexcept { return object_.find(name) != nullptr; }
   /// Nothing where it is absent or not a string.
   std::optional<std::string> text(std::string_view name) const;
   std::optional<double> number(std::string_view name) const;
@@ -28,9 +26,12 @@ class JsonObject {
   std::optional<std::vector<JsonObject>> objects(std::string_view name) const;
 
  private:
-  struct Members;
-  explicit JsonObject(std::unique_ptr<Members> members);
-  std::unique_ptr<Members> members_;
+  explicit JsonObject(json::Value object) : object_(std::move(object)) {}
+
+  template <class T>
+  const T* find(std::string_view name) const noexcept;
+
+  json::Value object_;
 };
 
 }  // namespace idem::gateway

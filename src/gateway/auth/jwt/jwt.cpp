@@ -1,5 +1,6 @@
 #include "gateway/auth/jwt/jwt.hpp"
 
+#include "core/bytes/ascii.hpp"
 #include "gateway/auth/jwt/base64url.hpp"
 #include "gateway/auth/jwt/claims.hpp"
 #include "gateway/auth/jwt/key_set.hpp"
@@ -80,8 +81,7 @@ std::optional<Parts> split(std::string_view token) {
 
 bool same_media_type(std::string_view given, std::string_view known) noexcept {
   static constexpr std::string_view tree = "application/";
-  const auto lower = [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c + 32) : c; };
-  const auto equal = [&](char a, char b) { return lower(a) == b; };
+  const auto equal = [](char a, char b) { return lower_letter(a) == b; };
   if (given.size() == known.size() + tree.size() &&
       std::ranges::equal(given.substr(0, tree.size()), tree, equal)) {
     given.remove_prefix(tree.size());

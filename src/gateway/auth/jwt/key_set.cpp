@@ -7,7 +7,7 @@
 namespace idem::gateway {
 namespace {
 
-using Read = std::expected<KeySet, std::string>;
+using ReadKeySet = std::expected<KeySet, std::string>;
 
 std::string_view key_type_of(JwtAlgorithm algorithm) noexcept {
   switch (algorithm) {
@@ -41,7 +41,7 @@ bool is_meant_for(JwtAlgorithm algorithm, const JsonObject& jwk) {
 
 }  // namespace
 
-Read KeySet::from_key(JwtAlgorithm algorithm, std::string_view text) {
+ReadKeySet KeySet::from_key(JwtAlgorithm algorithm, std::string_view text) {
   auto key = SignatureKey::from_file_text(algorithm, text);
   if (!key) return std::unexpected(std::move(key.error()));
   KeySet set;
@@ -49,7 +49,7 @@ Read KeySet::from_key(JwtAlgorithm algorithm, std::string_view text) {
   return set;
 }
 
-Read KeySet::from_jwks(JwtAlgorithm algorithm, std::string_view text) {
+ReadKeySet KeySet::from_jwks(JwtAlgorithm algorithm, std::string_view text) {
   const auto document = JsonObject::parse(text);
   const auto members = document ? document->objects("keys") : std::nullopt;
   if (!members) return std::unexpected("it is no JWK Set: {\"keys\": [...]}");

@@ -1,5 +1,6 @@
 #include "gateway/auth/jwt/signature_key.hpp"
 
+#include "core/bytes/unsigned_bytes.hpp"
 #include "gateway/auth/jwt/base64url.hpp"
 
 #include <idem/assert.hpp>
@@ -21,7 +22,7 @@
 namespace idem::gateway {
 namespace {
 
-using Read = std::expected<SignatureKey, std::string>;
+using ReadKey = std::expected<SignatureKey, std::string>;
 using Number = std::unique_ptr<BIGNUM, decltype(&BN_free)>;
 
 constexpr std::array<std::pair<std::string_view, JwtAlgorithm>, 5> algorithms{
@@ -34,12 +35,8 @@ constexpr std::array<std::pair<std::string_view, JwtAlgorithm>, 5> algorithms{
 // P-256: two numbers of 32 bytes (RFC 7518 §3.4).
 constexpr std::size_t es256_half = 32;
 
-const unsigned char* bytes_of(std::string_view text) noexcept {
-  return reinterpret_cast<const unsigned char*>(text.data());
-}
-
 Number number_of(std::string_view bytes) {
-  return {BN_bin2bn(bytes_of(bytes), static_cast<int>(bytes.size()), nullptr), &BN_free};
+  return {BN_bin2bn(unsigned_bytes(bytes), static_cast<int>(bytes.size()), nullptr), &BN_free};
 }
 
 std::shared_ptr<EVP_PKEY> owned(EVP_PKEY* key) {
@@ -95,7 +92,8 @@ std::shared_ptr<EVP_PKEY> p256_key(const JsonObject& jwk) {
 std::shared_ptr<EVP_PKEY> ed25519_key(const JsonObject& jwk) {
   const auto x = octets(jwk, "x");
   if (jwk.text("crv") != "Ed25519" || !x || x->size() != 32) return nullptr;
-  return owned(EVP_PKEY_new_raw_public_key(EVP_PKEY_ED25519, nullptr, bytes_of(*x), x->size()));
+  return owned(
+      EVP_PKEY_new_raw_public_key(EVP_PKEY_ED25519, nullptr, unsigned_bytes(*x), x->size()));
 }
 
 bool is_p256(EVP_PKEY* key) {
@@ -145,7 +143,7 @@ bool hmac_matches(std::string_view secret, std::string_view text, std::string_vi
   std::array<unsigned char, EVP_MAX_MD_SIZE> digest{};
   unsigned int bytes = 0;
   const auto* made = HMAC(EVP_sha256(), secret.data(), static_cast<int>(secret.size()),
-                          bytes_of(text), text.size(), digest.data(), &bytes);
+                          unsigned_bytes(text), text.size(), digest.data(), &bytes);
   return made != nullptr && signature.size() == bytes &&
          CRYPTO_memcmp(digest.data(), signature.data(), bytes) == 0;
 }
@@ -163,7 +161,7 @@ std::string_view name_of(JwtAlgorithm algorithm) noexcept {
   return algorithms[static_cast<std::size_t>(algorithm)].first;
 }
 
-Read SignatureKey::checked(JwtAlgorithm algorithm, Key key) {
+ReadKey SignatureKey::checked(JwtAlgorithm algorithm, Key key) {
   if (!key) return std::unexpected("it is no public key that could be read");
   switch (algorithm) {
     case JwtAlgorithm::hs256:
@@ -193,14 +191,14 @@ Read SignatureKey::checked(JwtAlgorithm algorithm, Key key) {
   return SignatureKey(algorithm, std::move(key), {});
 }
 
-Read SignatureKey::of_secret(std::string secret) {
+ReadKey SignatureKey::of_secret(std::string secret) {
   if (secret.size() < limits::jwt_secret_bytes_min) {
     return std::unexpected("a secret of HS256 has at least 32 bytes (RFC 7518 3.2)");
   }
   return SignatureKey(JwtAlgorithm::hs256, nullptr, std::move(secret));
 }
 
-Read SignatureKey::from_file_text(JwtAlgorithm algorithm, std::string_view text) {
+ReadKey SignatureKey::from_file_text(JwtAlgorithm algorithm, std::string_view text) {
   if (algorithm == JwtAlgorithm::hs256) {
     // The best known forgery: a public key used as the secret.
     if (text.find("-----BEGIN") != std::string_view::npos) {
@@ -226,7 +224,7 @@ Read SignatureKey::from_file_text(JwtAlgorithm algorithm, std::string_view text)
   return checked(algorithm, std::move(key));
 }
 
-Read SignatureKey::from_jwk(JwtAlgorithm algorithm, const JsonObject& jwk) {
+ReadKey SignatureKey::from_jwk(JwtAlgorithm algorithm, const JsonObject& jwk) {
   const CleanErrors clean;
   switch (algorithm) {
     case JwtAlgorithm::hs256: {
@@ -263,8 +261,8 @@ bool SignatureKey::verifies(std::string_view signed_text, std::string_view signa
        EVP_PKEY_CTX_set_rsa_pss_saltlen(options, RSA_PSS_SALTLEN_DIGEST) != 1)) {
     return false;
   }
-  return EVP_DigestVerify(context.get(), bytes_of(signature), signature.size(),
-                          bytes_of(signed_text), signed_text.size()) == 1;
+  return EVP_DigestVerify(context.get(), unsigned_bytes(signature), signature.size(),
+                          unsigned_bytes(signed_text), signed_text.size()) == 1;
 }
 
 }  // namespace idem::gateway

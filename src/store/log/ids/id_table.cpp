@@ -19,12 +19,12 @@ namespace idem::segments {
 namespace {
 
 constexpr std::uint64_t manifest_magic = 0x31736e75'72736469;  // "idsruns1"
-constexpr std::string_view suffix = ".ids";
+constexpr std::string_view run_suffix = ".ids";
 /// Full ones that wait for their file; a commit that would make one more waits.
 constexpr std::size_t full_max = 3;
 /// Between two looks for what is more urgent than a merge.
 constexpr std::size_t entries_a_step = 1UL << 15U;
-constexpr std::size_t all = std::numeric_limits<std::size_t>::max();
+constexpr std::size_t all_entries = std::numeric_limits<std::size_t>::max();
 
 /// While its folder is not at its path.
 constexpr std::chrono::milliseconds looks_each{100};
@@ -32,7 +32,7 @@ constexpr std::chrono::milliseconds looks_each{100};
 constexpr std::uint64_t left_by_merges = 256UL << 20U;
 /// With its part of a filter and of a page's end.
 constexpr std::uint64_t merged_entry_bytes = 32;
-constexpr std::size_t copied_at_once = 4'096;
+constexpr std::size_t ids_copied_at_once = 4'096;
 
 constexpr std::string_view page_is_damaged = "the page that says where it is is damaged";
 
@@ -90,7 +90,7 @@ IdTable::IdTable(std::string folder, Sizes sizes)
 IdTable::~IdTable() = default;
 
 std::string IdTable::path_of(std::uint32_t number) const {
-  return fmt::format("{}/{:08}{}", folder_, number, suffix);
+  return fmt::format("{}/{:08}{}", folder_, number, run_suffix);
 }
 
 std::expected<void, std::string> IdTable::open(const StoreTag& tag) {
@@ -132,7 +132,7 @@ std::expected<void, std::string> IdTable::read_manifest() {
   if (state.type() == std::filesystem::file_type::not_found) {
     // The log has all then, or is found too short.
     for (const auto& file : std::filesystem::directory_iterator(folder_, code)) {
-      if (file.path().extension() == suffix) return std::unexpected(path + " is missing");
+      if (file.path().extension() == run_suffix) return std::unexpected(path + " is missing");
     }
     return {};
   }
@@ -183,7 +183,7 @@ void IdTable::delete_others(const Runs& runs) const {
   for (const auto& file : std::filesystem::directory_iterator(folder_, code)) {
     const std::string path = file.path().string();
     const auto is_this = [&](const auto& run) { return path_of(run->number()) == path; };
-    if (path.ends_with(suffix) && std::ranges::none_of(runs.runs, is_this)) {
+    if (path.ends_with(run_suffix) && std::ranges::none_of(runs.runs, is_this)) {
       std::filesystem::remove(path, code);
     }
   }
@@ -274,7 +274,7 @@ std::expected<void, std::string> IdTable::copy_to(const std::string& folder) con
   SortedRunWriter out(to.path_of(1), 1, entries);
   std::optional<RecordId> after;
   do {
-    const Slice some = slice(after, copied_at_once);
+    const Slice some = slice(after, ids_copied_at_once);
     if (some.has_damage) return std::unexpected(folder_ + " has a damaged page");
     for (const IdEntry& entry : some.entries) out.append(entry);
     after = some.after;
@@ -366,7 +366,7 @@ void IdTable::write(const Full& full) {
   if (full.table->size() > 0) {
     const std::uint32_t number = ++last_number_;
     SortedRunWriter out(path_of(number), number, full.table->size());
-    for (const IdEntry& entry : full.table->sorted({}, all)) out.append(entry);
+    for (const IdEntry& entry : full.table->sorted({}, all_entries)) out.append(entry);
     errno = out.finish();
     auto run = errno == 0 ? open_run(number) : nullptr;
     if (!run) fail_closed(folder_, "writing a run");

@@ -13,7 +13,7 @@ namespace {
 /// Written in one call.
 constexpr std::size_t pages_at_once = 256;
 /// The kernel begins to write to the disk for each so many bytes, so that the sync finds few left.
-constexpr std::uint64_t start_bytes = 256UL << 10U;
+constexpr std::uint64_t page_start_bytes = 256UL << 10U;
 
 std::uint64_t checksum_of_page(const char* page, std::uint64_t tag, std::uint64_t index) noexcept {
   RecordId beside;
@@ -79,7 +79,7 @@ void PageWriter::flush() {
 
 void PageWriter::start_writing() {
   const std::uint64_t end = (first_ + count_) * page_bytes;
-  if (end - started_to_ < start_bytes) return;
+  if (end - started_to_ < page_start_bytes) return;
   // One slice at a time, as a commit's write waits for those that the disk has before it. The
   // kernel tells of a failed write once: the sync at the end would not see it any more.
   const int failed = ::sync_file_range(descriptor_, static_cast<off_t>(started_to_),

@@ -15,12 +15,12 @@
 namespace idem::segments {
 namespace {
 
-constexpr std::uint64_t magic = 0x31736469'6d656469;  // "idemids1"
+constexpr std::uint64_t run_magic = 0x31736469'6d656469;  // "idemids1"
 constexpr std::size_t bits_an_entry = 10;
 constexpr std::size_t bits_set = 6;
-constexpr std::size_t block_bytes = 64;
-constexpr std::size_t block_bits = block_bytes * 8;
-constexpr std::size_t blocks_in_page = page_payload / block_bytes;
+constexpr std::size_t filter_block_bytes = 64;
+constexpr std::size_t block_bits = filter_block_bytes * 8;
+constexpr std::size_t blocks_in_page = page_payload / filter_block_bytes;
 constexpr std::size_t entries_in_page = (page_payload - 1) / IdEntry::bytes;
 constexpr std::size_t count_at = page_payload - 1;  // A byte.
 constexpr std::size_t firsts_in_page = page_payload / sizeof(std::uint32_t);
@@ -120,7 +120,7 @@ bool SortedRun::read_about() {
   entries_ = in.number<std::uint64_t>();
   blocks_ = in.number<std::uint64_t>();
   tag_ = in.number<std::uint64_t>();
-  return found == magic && blocks_ > 0;
+  return found == run_magic && blocks_ > 0;
 }
 
 bool SortedRun::read_filter() {
@@ -134,7 +134,8 @@ bool SortedRun::read_filter() {
       const std::uint64_t first = (at + i) * blocks_in_page;
       const std::size_t blocks = std::min<std::uint64_t>(blocks_in_page, blocks_ - first);
       for (std::size_t block = 0; block < blocks; ++block) {
-        ByteReader in({pages.data() + i * page_bytes + block * block_bytes, block_bytes});
+        ByteReader in(
+            {pages.data() + i * page_bytes + block * filter_block_bytes, filter_block_bytes});
         for (std::uint64_t& word : filter_[first + block].words) word = in.number<std::uint64_t>();
       }
     }
@@ -284,7 +285,7 @@ void SortedRunWriter::write_filter_to(std::uint64_t block) {
   for (; block_ < block; ++block_) {
     const std::size_t in_page = block_ % blocks_in_page;
     if (in_page == 0) filter_page_ = filter_.next_page();
-    ByteWriter out(filter_page_ + in_page * block_bytes);
+    ByteWriter out(filter_page_ + in_page * filter_block_bytes);
     for (const std::uint64_t word : filling_.words) out.number(word);
     filling_ = {};
   }
@@ -298,7 +299,7 @@ int SortedRunWriter::finish() {
   }
   PageWriter about(descriptor_, number_, 0);
   ByteWriter out(about.next_page());
-  out.number(magic);
+  out.number(run_magic);
   out.number(entries_);
   out.number(blocks_);
   out.number(tag_);

@@ -243,6 +243,8 @@ TEST_F(Jwt, S09_an_ambiguous_token_is_refused) {
   for (const auto* bad :
        {R"({"iss":"https://id.test","exp":1800000600,"tenant":"acme","tenant":"globex"})",
         R"({"iss":"x","iss":"https://id.test","exp":1800000600,"tenant":"acme"})",
+        R"({"iss":"https://id.test","exp":1800000600,"tenant":"acme","\u0074enant":"globex"})",
+        R"({"iss":"https://id.test","exp":1800000600,"tenant":"acme","x":{"a":1,"a":1}})",
         "{\"iss\":\"https://id.test\",\"exp\":1800000600,\"tenant\":\"a\xff\"}", "[]", ""}) {
     EXPECT_EQ(outcome(verifier, issuer.sign(header, bad)), "!malformed") << bad;
   }
@@ -259,6 +261,17 @@ TEST_F(Jwt, S09_an_ambiguous_token_is_refused) {
                                    ".",
                                    std::string(limits::jwt_bytes_max + 1, 'A')};
   for (const auto& bad : spellings) EXPECT_EQ(outcome(verifier, bad), "!malformed") << bad;
+}
+
+TEST_F(Jwt, S09_claims_nest_as_deeply_as_the_limit_says) {
+  const TokenMaker issuer("HS256");
+  const auto verifier = *by_key("HS256", issuer.key_text());
+  const auto nested = [&](std::size_t depth) {
+    return issuer.token(R"({"iss":"https://id.test","exp":1800000600,"tenant":"acme","x":)" +
+                        std::string(depth, '[') + std::string(depth, ']') + "}");
+  };
+  EXPECT_EQ(outcome(verifier, nested(limits::jwt_depth_max - 1)), "acme");
+  EXPECT_EQ(outcome(verifier, nested(limits::jwt_depth_max)), "!malformed");
 }
 
 TEST_F(Jwt, S09_another_spelling_of_the_same_signature_is_refused) {
