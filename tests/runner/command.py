@@ -13,7 +13,7 @@ class CommandRun:
         self.slots = command.slots
         self.expected = expected
         self.process = None
-        self.killed = False
+        self.killed = self.has_failed = False
         self.lines = []
 
     def names(self):
@@ -44,5 +44,6 @@ class CommandRun:
             outcome = SKIPPED
         seconds = time.monotonic() - self.started
         self.on_result(Result(self.command.name, self.lane, outcome, seconds, cpu, output, reason))
+        self.has_failed = outcome == FAILED
         self.process = None
         self.on_done()

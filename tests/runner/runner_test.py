@@ -181,6 +181,16 @@ class Runner(unittest.TestCase):
         self.assertEqual(self.run_all("--lane", "unit")[0], 0)
         self.assertFalse((self.folder / "order").exists())
 
+    def test_users_of_a_fixture_that_cannot_be_set_up_fail(self):
+        self.add("Servers.Start", "false", "FIXTURES_SETUP servers")
+        self.add_tests("Passing.one", "Passing.two", more="FIXTURES_REQUIRED servers")
+        self.add_tests("Passing.three")
+        code, output = self.run_all()
+        self.assertEqual(code, 1)
+        for name in ("Passing.one", "Passing.two"):
+            self.assert_failed(output, name, "Servers.Start failed")
+        self.assert_count(output, 4, 3)
+
     def test_what_a_test_leaves_does_not_outlive_the_run(self):
         self.add_tests("Leaving.leaves_a_process")
         code, output = self.run_all()

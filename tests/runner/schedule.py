@@ -73,12 +73,18 @@ class Schedule:
         return None
 
     def ended(self, job):
+        """The jobs that can never run, because it should have set up what they need."""
         self.running.remove(job)
         command = getattr(job, "command", None)
         if command and command.sets_up:
+            if job.has_failed:
+                lost = [one for one in self.waiting if set(one.fixtures) & set(command.sets_up)]
+                self.waiting = [one for one in self.waiting if one not in lost]
+                return lost
             busy = [one.command for one in self.running + self.waiting if getattr(one, "command", None)]
             self.unready -= {name for name in command.sets_up
                              if not any(name in other.sets_up for other in busy)}
+        return []
 
     def is_over(self):
         return not (self.waiting or self.running or self.last)
