@@ -130,8 +130,7 @@ std::string TokenMaker::signature(Text text) const {
   must_work(EVP_DigestSign(context, nullptr, &size, bytes_of(text), text.size()) == 1);
   std::string out(size, '\0');
   must_work(EVP_DigestSign(context, reinterpret_cast<unsigned char*>(out.data()), &size,
-                           bytes_of(text),
-                      text.size()) == 1);
+                           bytes_of(text), text.size()) == 1);
   out.resize(size);
   EVP_MD_CTX_free(context);
   return algorithm_ == "ES256" ? pair_of(out) : out;
