@@ -6,11 +6,11 @@
 
 namespace idem::fuzz {
 
-namespace http = boost::beast::http;
+namespace beast_http = boost::beast::http;
 
 Reading read_with_beast(std::string_view stream) {
   // Not a string as body: that would be reserved as long as the Content-Length says.
-  http::request_parser<http::dynamic_body> parser;
+  beast_http::request_parser<beast_http::dynamic_body> parser;
   parser.header_limit(1U << 20);
   parser.body_limit(boost::none);
   Reading reading;
@@ -34,7 +34,7 @@ Reading read_with_beast(std::string_view stream) {
   if (parser.is_done()) {
     reading.outcome = Outcome::complete;
     reading.bytes = bytes;
-  } else if (error && error != http::error::need_more) {
+  } else if (error && error != beast_http::error::need_more) {
     reading.outcome = Outcome::refused;
     reading.why = error.message();
   }

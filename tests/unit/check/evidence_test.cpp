@@ -1,6 +1,5 @@
 #include "check/report/reports.hpp"
-#include "check/run.hpp"
-#include "unit/check/fake_api.hpp"
+#include "unit/check/fake_run.hpp"
 
 #include <gtest/gtest.h>
 
@@ -31,26 +30,6 @@ Spec spec_of(const FakeApi& fake, bool has_effects, std::string_view profile = "
                                  .settle = {}};
   }
   return spec;
-}
-
-Report run(FakeApi& fake, const Spec& spec, std::vector<std::string> only, Manners manners = {}) {
-  manners.per_second = 0;
-  Api api(spec, Origin::parse("http://127.0.0.1:" + fake.port()).value(), std::move(manners), 1);
-  auto report = run_cases(api, {.seed = 1, .only = std::move(only), .silence_max = 300ms});
-  EXPECT_TRUE(report) << (report ? "" : report.error());
-  return report.value_or(Report{});
-}
-
-const CaseResult& result_of(const Report& report, std::string_view id) {
-  static const CaseResult none;
-  const auto found =
-      std::ranges::find_if(report.cases, [&](const CaseResult& one) { return one.text->id == id; });
-  if (found != report.cases.end()) return *found;
-  ADD_FAILURE() << "no " << id;
-  return none;
-}
-Outcome outcome_of(const Report& report, std::string_view id) {
-  return result_of(report, id).outcome;
 }
 
 /// Executes each key once, replays its answer, refuses another body, and counts under /count.

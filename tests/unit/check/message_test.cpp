@@ -7,7 +7,7 @@ namespace idem::check {
 namespace {
 
 /// The answer of bytes that arrive one by one; none: it is not whole.
-std::optional<Answer> read(std::string_view bytes, bool ends = false) {
+std::optional<Answer> read_answer(std::string_view bytes, bool ends = false) {
   AnswerReader reader;
   for (std::size_t i = 0; i < bytes.size(); ++i) {
     if (reader.add(bytes.substr(i, 1))) return reader.take();
@@ -36,23 +36,23 @@ TEST(CheckMessage, a_request_is_sent_as_the_case_writes_it) {
 
 TEST(CheckMessage, an_answer_is_whole_with_its_length_its_last_chunk_or_its_connection) {
   const auto by_length =
-      read("HTTP/1.1 201 Created\r\nContent-Length: 2\r\nx-A:  b \r\n\r\n{}rest");
+      read_answer("HTTP/1.1 201 Created\r\nContent-Length: 2\r\nx-A:  b \r\n\r\n{}rest");
   ASSERT_TRUE(by_length);
   EXPECT_EQ(by_length->status, 201);
   EXPECT_EQ(by_length->body, "{}");
   EXPECT_EQ(*by_length->find("X-a"), "b");
-  const auto chunked = read(
+  const auto chunked = read_answer(
       "HTTP/1.1 200 OK\r\nTransfer-Encoding: Chunked\r\n\r\n3;x=y\r\nabc\r\n1\r\nd\r\n0\r\n\r\n");
   ASSERT_TRUE(chunked);
   EXPECT_EQ(chunked->body, "abcd");
   EXPECT_EQ(chunked->decoded(), "HTTP/1.1 200 OK\r\nTransfer-Encoding: Chunked\r\n\r\nabcd");
-  EXPECT_FALSE(read("HTTP/1.1 200 OK\r\n\r\nabc"));
-  EXPECT_EQ(read("HTTP/1.1 200 OK\r\n\r\nabc", true)->body, "abc");
-  EXPECT_EQ(read("HTTP/1.1 204 No Content\r\nContent-Length: 7\r\n\r\n")->body, "");
+  EXPECT_FALSE(read_answer("HTTP/1.1 200 OK\r\n\r\nabc"));
+  EXPECT_EQ(read_answer("HTTP/1.1 200 OK\r\n\r\nabc", true)->body, "abc");
+  EXPECT_EQ(read_answer("HTTP/1.1 204 No Content\r\nContent-Length: 7\r\n\r\n")->body, "");
 }
 
 TEST(CheckMessage, interim_answers_are_passed_over) {
-  const auto answer = read(
+  const auto answer = read_answer(
       "HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 103 Early\r\nA: b\r\n\r\n"
       "HTTP/1.1 200 OK\r\nContent-Length: 1\r\n\r\nx");
   ASSERT_TRUE(answer);

@@ -1,5 +1,4 @@
-#include "check/run.hpp"
-#include "unit/check/fake_api.hpp"
+#include "unit/check/fake_run.hpp"
 
 #include <gtest/gtest.h>
 
@@ -20,26 +19,6 @@ Spec spec_of(std::string_view profile = "ietf") {
   spec.timeout = 1s;
   spec.profile = profile_of(profile).value();
   return spec;
-}
-
-Report run(FakeApi& fake, const Spec& spec, std::vector<std::string> only, Manners manners = {}) {
-  manners.per_second = 0;
-  Api api(spec, Origin::parse("http://127.0.0.1:" + fake.port()).value(), std::move(manners), 1);
-  auto report = run_cases(api, {.seed = 1, .only = std::move(only), .silence_max = 300ms});
-  EXPECT_TRUE(report) << (report ? "" : report.error());
-  return report.value_or(Report{});
-}
-
-const CaseResult& result_of(const Report& report, std::string_view id) {
-  static const CaseResult none;
-  const auto found =
-      std::ranges::find_if(report.cases, [&](const CaseResult& one) { return one.text->id == id; });
-  if (found != report.cases.end()) return *found;
-  ADD_FAILURE() << "no " << id;
-  return none;
-}
-Outcome outcome_of(const Report& report, std::string_view id) {
-  return result_of(report, id).outcome;
 }
 
 /// Executes each key once and replays its id, in a body that differs each time.

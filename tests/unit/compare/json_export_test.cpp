@@ -10,8 +10,8 @@ namespace {
 
 using Lines = std::vector<std::string>;
 
-Lines read(const std::string& text,
-           const std::vector<std::string>& fields = {"key", "/data/amount"}) {
+Lines read_lines(const std::string& text,
+                 const std::vector<std::string>& fields = {"key", "/data/amount"}) {
   Lines first;
   for (const std::size_t step : {1UL, 65536UL}) {
     auto reader = compare::read_json_lines(bytes_of(text, step), fields);
@@ -26,38 +26,41 @@ Lines read(const std::string& text,
 }
 
 TEST(CompareJsonLines, reads_an_object_a_line) {
-  EXPECT_EQ(read("{\"key\":\"k1\",\"data\":{\"amount\":12.50}}\n\r\n"
+  EXPECT_EQ(
+      read_lines("{\"key\":\"k1\",\"data\":{\"amount\":12.50}}\n\r\n"
                  "{ \"data\" : { \"x\":[{}], \"amount\" : \"7\" } , \"key\" : \"k\\u0032\" }\r\n"),
-            (Lines{"1: k1|12.50", "3: k2|7"}));
-  EXPECT_EQ(read("{\"key\":null,\"data\":{\"amount\":{}}}\n{\"key\":true}\n"),
+      (Lines{"1: k1|12.50", "3: k2|7"}));
+  EXPECT_EQ(read_lines("{\"key\":null,\"data\":{\"amount\":{}}}\n{\"key\":true}\n"),
             (Lines{"1: -|-", "2: true|-"}));
-  EXPECT_EQ(read("{\"a/b\":1,\"c~d\":[5,6]}\n", {"a/b", "c~d", "/c~0d/1", "/c~0d/2", "/c~0d/01"}),
-            (Lines{"1: 1|-|6|-|-"}));
-  EXPECT_EQ(read("{\"key\":12345678901234567890.5}\n", {"key"}),
+  EXPECT_EQ(
+      read_lines("{\"a/b\":1,\"c~d\":[5,6]}\n", {"a/b", "c~d", "/c~0d/1", "/c~0d/2", "/c~0d/01"}),
+      (Lines{"1: 1|-|6|-|-"}));
+  EXPECT_EQ(read_lines("{\"key\":12345678901234567890.5}\n", {"key"}),
             (Lines{"1: 12345678901234567890.5"}))
       << "a number stays as it is spelled";
 }
 
 TEST(CompareJsonLines, reports_unreadable_lines_and_loses_no_other) {
   EXPECT_EQ(
-      read("{\"key\":\"k1\"}\n{\"key\":\n[1]\n{\"key\":1,\"key\":2}\n{\"key\":\"k2\"}\n").size(),
+      read_lines("{\"key\":\"k1\"}\n{\"key\":\n[1]\n{\"key\":1,\"key\":2}\n{\"key\":\"k2\"}\n")
+          .size(),
       5U);
-  const Lines lines = read("{\"key\":\"k1\"}\n{\"key\" \"x\"}\n[1]\n{\"key\":\"k2\"}\n");
+  const Lines lines = read_lines("{\"key\":\"k1\"}\n{\"key\" \"x\"}\n[1]\n{\"key\":\"k2\"}\n");
   ASSERT_EQ(lines.size(), 4U);
   EXPECT_TRUE(lines[1].starts_with("2:8! ")) << lines[1];
   EXPECT_EQ(lines[2], "3:1! is no JSON object");
   EXPECT_EQ(lines[3], "4: k2|-");
   const std::string longer(limits::export_line_bytes_max + 1, ' ');
-  EXPECT_EQ(read("{}" + longer + "\n{\"key\":\"k2\"}\n"),
+  EXPECT_EQ(read_lines("{}" + longer + "\n{\"key\":\"k2\"}\n"),
             (Lines{"1:0! is longer than a line may be", "2: k2|-"}));
-  EXPECT_EQ(read("{}", {"/~2"}).size(), 1U);
+  EXPECT_EQ(read_lines("{}", {"/~2"}).size(), 1U);
 }
 
 TEST(CompareJsonLines, a_byte_order_mark_is_none_of_the_first_line) {
-  EXPECT_EQ(read("\xEF\xBB\xBF{\"key\":\"k1\"}\n{\"key\":\"k2\"}\n"),
+  EXPECT_EQ(read_lines("\xEF\xBB\xBF{\"key\":\"k1\"}\n{\"key\":\"k2\"}\n"),
             (Lines{"1: k1|-", "2: k2|-"}));
-  EXPECT_EQ(read("{\"key\":\"k1\"}\n\xEF\xBB\xBF{\"key\":\"k2\"}\n").size(), 2U);
-  EXPECT_TRUE(read("\xEF\xBB{\"key\":\"k1\"}\n").at(0).starts_with("1:1! "));
+  EXPECT_EQ(read_lines("{\"key\":\"k1\"}\n\xEF\xBB\xBF{\"key\":\"k2\"}\n").size(), 2U);
+  EXPECT_TRUE(read_lines("\xEF\xBB{\"key\":\"k1\"}\n").at(0).starts_with("1:1! "));
   auto reader = compare::read_json_lines(bytes_of("\xEF\xBB\xBF{\"key\":1}\n", 1), {"key"});
   compare::ExportLine line;
   ASSERT_TRUE((*reader)->next(line).value_or(false));
@@ -67,9 +70,10 @@ TEST(CompareJsonLines, a_byte_order_mark_is_none_of_the_first_line) {
 
 TEST(CompareJsonLines, a_last_line_without_an_end_is_read_and_reported) {
   const std::string cut = "! the last line has no end; the file may be cut off";
-  EXPECT_EQ(read("{\"key\":\"k1\"}\n{\"key\":\"k2\"}"), (Lines{"1: k1|-", "2: k2|-", "2:0" + cut}));
-  EXPECT_EQ(read("{\"key\":\"k1\"}\n  "), (Lines{"1: k1|-", "2:0" + cut}));
-  EXPECT_EQ(read(""), Lines{});
+  EXPECT_EQ(read_lines("{\"key\":\"k1\"}\n{\"key\":\"k2\"}"),
+            (Lines{"1: k1|-", "2: k2|-", "2:0" + cut}));
+  EXPECT_EQ(read_lines("{\"key\":\"k1\"}\n  "), (Lines{"1: k1|-", "2:0" + cut}));
+  EXPECT_EQ(read_lines(""), Lines{});
 }
 
 TEST(CompareList, goes_through_all_pages) {

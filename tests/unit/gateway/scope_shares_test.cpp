@@ -156,7 +156,7 @@ TEST(DispatchBacklogs, S22_a_backlog_rests_until_its_turn_and_not_all_for_one_ti
   EXPECT_EQ(backlogs.rest("a", 10ms, now + 1h, 1), Millis(limits::async_put_back_rest));
 }
 
-WireAnswer of(char letter, std::size_t bytes = 100UL * 1024) {
+WireAnswer filled_with(char letter, std::size_t bytes = 100UL * 1024) {
   return {200, {}, std::string(bytes, letter)};
 }
 
@@ -164,9 +164,9 @@ TEST(AnswersUnderWay, S22_one_answer_is_one_copy_however_many_it_goes_to) {
   const auto answers = std::make_shared<AnswersUnderWay>(1024UL * 1024);
   std::vector<WireAnswer> sent;
   for (int i = 0; i < 300; ++i) {
-    WireAnswer answer = of('x');
+    WireAnswer answer = filled_with('x');
     ASSERT_TRUE(answers->admit({{1}}, "acme", answer)) << i;
-    EXPECT_EQ(answer.body_bytes(), of('x').body);
+    EXPECT_EQ(answer.body_bytes(), filled_with('x').body);
     EXPECT_TRUE(answer.body.empty());
     sent.push_back(std::move(answer));
     EXPECT_EQ(sent.back().body_bytes().data(), sent.front().body_bytes().data());
@@ -175,21 +175,21 @@ TEST(AnswersUnderWay, S22_one_answer_is_one_copy_however_many_it_goes_to) {
 
 TEST(AnswersUnderWay, S22_other_bytes_are_another_answer_whatever_the_record) {
   const auto answers = std::make_shared<AnswersUnderWay>(1024UL * 1024);
-  WireAnswer first = of('x');
-  WireAnswer second = of('y');
+  WireAnswer first = filled_with('x');
+  WireAnswer second = filled_with('y');
   ASSERT_TRUE(answers->admit({{1}}, "acme", first));
   ASSERT_TRUE(answers->admit({{1}}, "acme", second));
-  EXPECT_EQ(first.body_bytes(), of('x').body);
-  EXPECT_EQ(second.body_bytes(), of('y').body);
+  EXPECT_EQ(first.body_bytes(), filled_with('x').body);
+  EXPECT_EQ(second.body_bytes(), filled_with('y').body);
 }
 
 TEST(AnswersUnderWay, S22_bytes_are_bounded_for_each_scope_and_come_back) {
   const auto answers = std::make_shared<AnswersUnderWay>(1000UL * 1024);
   std::vector<WireAnswer> sent;
   const auto admit = [&](std::uint8_t record, const std::string& scope) {
-    WireAnswer answer = of('x');
+    WireAnswer answer = filled_with('x');
     const bool admitted = answers->admit({{record}}, scope, answer);
-    EXPECT_EQ(answer.body_bytes(), of('x').body) << "also where it was refused";
+    EXPECT_EQ(answer.body_bytes(), filled_with('x').body) << "also where it was refused";
     if (admitted) sent.push_back(std::move(answer));
     return admitted;
   };
@@ -199,9 +199,9 @@ TEST(AnswersUnderWay, S22_bytes_are_bounded_for_each_scope_and_come_back) {
   EXPECT_EQ(sent.size(), 5U);
   EXPECT_TRUE(admit(100, "globex"));
   EXPECT_TRUE(admit(1, "acme")) << "that one is on its way already";
-  WireAnswer own = of('z');
+  WireAnswer own = filled_with('z');
   answers->admit_anyhow({{200}}, "acme", own);
-  EXPECT_EQ(own.body_bytes(), of('z').body);
+  EXPECT_EQ(own.body_bytes(), filled_with('z').body);
   sent.clear();
   own = WireAnswer();
   for (std::uint8_t i = 1; i <= 5; ++i) EXPECT_TRUE(admit(i, "acme"));
@@ -209,9 +209,9 @@ TEST(AnswersUnderWay, S22_bytes_are_bounded_for_each_scope_and_come_back) {
 
 TEST(AnswersUnderWay, S22_small_answers_are_not_counted) {
   const auto answers = std::make_shared<AnswersUnderWay>(0);
-  WireAnswer answer = of('x', 1'000);
+  WireAnswer answer = filled_with('x', 1'000);
   EXPECT_TRUE(answers->admit({{1}}, "acme", answer));
-  EXPECT_EQ(answer.body, of('x', 1'000).body);
+  EXPECT_EQ(answer.body, filled_with('x', 1'000).body);
 }
 
 }  // namespace

@@ -5,6 +5,8 @@
 #include <idem/json.hpp>
 #include <idem/limits.hpp>
 
+#include "unit/core/json/refusal.hpp"
+
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -28,10 +30,8 @@ bool is(std::string_view text, const T& wanted) {
   return found != nullptr && *found == wanted;
 }
 
-using Refusal = std::pair<std::string_view, std::size_t>;
-
 // The error and its place, which are those of canonicalize().
-Refusal refusal(std::string_view text) {
+Refusal parse_refusal(std::string_view text) {
   const auto value = json::parse(text);
   const auto form = canonicalize(text);
   if (value) return {"accepted", 0};
@@ -39,12 +39,6 @@ Refusal refusal(std::string_view text) {
   EXPECT_TRUE(form || form.error().what == value.error().what) << text.substr(0, 100);
   EXPECT_TRUE(form || form.error().offset == value.error().offset) << text.substr(0, 100);
   return {value.error().what, value.error().offset};
-}
-
-std::string repeated(std::string_view piece, std::size_t times) {
-  std::string text;
-  for (std::size_t i = 0; i < times; ++i) text += piece;
-  return text;
 }
 
 TEST(JsonValue, S10_whole_numbers_are_exact_as_far_as_they_fit) {
@@ -86,10 +80,10 @@ TEST(JsonValue, S10_a_number_that_underflows_is_a_zero_and_one_that_overflows_is
   EXPECT_TRUE(std::signbit(std::get<double>(json::parse("-1e-400")->is)));
   EXPECT_TRUE(is("1e-" + std::string(100, '9'), 0.0));
   EXPECT_TRUE(is("0e" + std::string(100, '9'), 0.0));
-  EXPECT_EQ(refusal("[1e309]"), Refusal("number overflows a double", 1));
-  EXPECT_EQ(refusal("[0,-1e" + std::string(100, '9') + "]"),
+  EXPECT_EQ(parse_refusal("[1e309]"), Refusal("number overflows a double", 1));
+  EXPECT_EQ(parse_refusal("[0,-1e" + std::string(100, '9') + "]"),
             Refusal("number overflows a double", 3));
-  EXPECT_EQ(refusal(std::string(400, '9')), Refusal("number overflows a double", 0));
+  EXPECT_EQ(parse_refusal(std::string(400, '9')), Refusal("number overflows a double", 0));
 }
 
 TEST(JsonValue, S10_strings_are_decoded) {
@@ -142,10 +136,10 @@ TEST(JsonValue, S10_containers_grow_at_every_depth) {
 }
 
 TEST(JsonValue, T44_duplicate_names_are_refused_however_they_are_spelled) {
-  EXPECT_EQ(refusal(R"({"a":1,"a":1})"), Refusal("duplicate name", 7));
-  EXPECT_EQ(refusal(R"({"a":1,"b":2,"\u0061":3})"), Refusal("duplicate name", 13));
-  EXPECT_EQ(refusal(R"([{"x":{"\n":1,"c":0,"\u000A":1}}])"), Refusal("duplicate name", 20));
-  EXPECT_EQ(refusal(R"({"":1,"":2})"), Refusal("duplicate name", 6));
+  EXPECT_EQ(parse_refusal(R"({"a":1,"a":1})"), Refusal("duplicate name", 7));
+  EXPECT_EQ(parse_refusal(R"({"a":1,"b":2,"\u0061":3})"), Refusal("duplicate name", 13));
+  EXPECT_EQ(parse_refusal(R"([{"x":{"\n":1,"c":0,"\u000A":1}}])"), Refusal("duplicate name", 20));
+  EXPECT_EQ(parse_refusal(R"({"":1,"":2})"), Refusal("duplicate name", 6));
   EXPECT_TRUE(json::parse(R"([{"a":1},{"a":1,"A":{"a":1}}])"));
 }
 
@@ -160,8 +154,9 @@ TEST(JsonValue, T39_a_hundred_thousand_members_are_compared_without_a_square) {
   ASSERT_EQ(members.size(), 100'000U);
   EXPECT_EQ(members.front().name, "199999");
   EXPECT_EQ(std::get<std::int64_t>(members.back().value.is), 100'000);
-  EXPECT_EQ(refusal(text + ",\"150000\":0}"), Refusal("duplicate name", text.size() + 1));
-  EXPECT_EQ(refusal("{" + repeated("\"name\":1,", 99'999) + "\"name\":1}").first, "duplicate name");
+  EXPECT_EQ(parse_refusal(text + ",\"150000\":0}"), Refusal("duplicate name", text.size() + 1));
+  EXPECT_EQ(parse_refusal("{" + repeated("\"name\":1,", 99'999) + "\"name\":1}").first,
+            "duplicate name");
 }
 
 TEST(JsonValue, T39_depth_ends_at_the_limit_or_at_a_smaller_one) {
@@ -170,9 +165,9 @@ TEST(JsonValue, T39_depth_ends_at_the_limit_or_at_a_smaller_one) {
   const std::string objects = repeated("{\"a\":", depth) + "1" + repeated("}", depth);
   EXPECT_TRUE(json::parse(arrays));
   EXPECT_TRUE(json::parse(objects));
-  EXPECT_EQ(refusal("[" + arrays + "]"), Refusal("nested too deeply", depth));
-  EXPECT_EQ(refusal("{\"a\":" + objects + "}"), Refusal("nested too deeply", depth * 5));
-  EXPECT_EQ(refusal(std::string(100'000, '[')), Refusal("nested too deeply", depth));
+  EXPECT_EQ(parse_refusal("[" + arrays + "]"), Refusal("nested too deeply", depth));
+  EXPECT_EQ(parse_refusal("{\"a\":" + objects + "}"), Refusal("nested too deeply", depth * 5));
+  EXPECT_EQ(parse_refusal(std::string(100'000, '[')), Refusal("nested too deeply", depth));
   EXPECT_TRUE(json::parse("[[{}]]", 3));
   EXPECT_EQ(json::parse("[[{}]]", 2).error().offset, 2U);
   EXPECT_TRUE(json::parse("1", 0));
@@ -209,10 +204,10 @@ TEST(JsonValue, S10_a_refusal_names_its_place) {
                                        "[\"\xff\"]",
                                        "\xef\xbb\xbf{}",
                                        R"({"a":[1,{"b":2,"b":3}]})"}) {
-    EXPECT_NE(refusal(wrong).first, "accepted") << wrong;
+    EXPECT_NE(parse_refusal(wrong).first, "accepted") << wrong;
   }
   // Of several faults the first one that is met; a name's twin is met at the end of its object.
-  EXPECT_EQ(refusal(R"({"a":1,"a":1,nul})"), Refusal("not a name", 13));
+  EXPECT_EQ(parse_refusal(R"({"a":1,"a":1,nul})"), Refusal("not a name", 13));
 }
 
 }  // namespace

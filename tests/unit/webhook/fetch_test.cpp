@@ -11,7 +11,7 @@
 namespace idem::test {
 namespace {
 
-using Kind = FetchError::Kind;
+using FetchKind = FetchError::Kind;
 
 FetchRequest request_to(const ScriptedUpstream& upstream, const std::string& target = "/list") {
   return {.url = "http://" + upstream.address() + target, .allowed_hosts = {upstream.address()}};
@@ -20,7 +20,7 @@ FetchRequest request_to(const ScriptedUpstream& upstream, const std::string& tar
 void expect_refused(FetchRequest request) {
   const auto answer = Fetcher().fetch(request);
   ASSERT_FALSE(answer) << request.url;
-  EXPECT_EQ(answer.error().kind, Kind::refused_by_rule) << request.url << answer.error().why;
+  EXPECT_EQ(answer.error().kind, FetchKind::refused_by_rule) << request.url << answer.error().why;
   EXPECT_FALSE(answer.error().sent);
 }
 
@@ -113,13 +113,13 @@ TEST(Fetch, reports_whether_anything_was_sent) {
   }
   const auto refused = Fetcher().fetch({.url = "http://" + gone + "/", .allowed_hosts = {gone}});
   ASSERT_FALSE(refused);
-  EXPECT_EQ(refused.error().kind, Kind::connect);
+  EXPECT_EQ(refused.error().kind, FetchKind::connect);
   EXPECT_FALSE(refused.error().sent);
 
   ScriptedUpstream closing([](UpstreamConnection& connection) { (void)connection.read_request(); });
   const auto lost = Fetcher().fetch(request_to(closing));
   ASSERT_FALSE(lost);
-  EXPECT_EQ(lost.error().kind, Kind::protocol);
+  EXPECT_EQ(lost.error().kind, FetchKind::protocol);
   EXPECT_TRUE(lost.error().sent);
   EXPECT_EQ(lost.error().head.status, 0);
   EXPECT_EQ(closing.requests(), 1) << "sent once more";
@@ -134,7 +134,7 @@ TEST(Fetch, reports_whether_anything_was_sent) {
   const auto late = Fetcher().fetch(request);
   gate.open();
   ASSERT_FALSE(late);
-  EXPECT_EQ(late.error().kind, Kind::timeout);
+  EXPECT_EQ(late.error().kind, FetchKind::timeout);
   EXPECT_TRUE(late.error().sent);
 }
 
@@ -144,7 +144,7 @@ TEST(Fetch, reads_no_more_than_its_limit) {
   request.max_bytes = 10;
   const auto answer = Fetcher().fetch(request);
   ASSERT_FALSE(answer);
-  EXPECT_EQ(answer.error().kind, Kind::too_large);
+  EXPECT_EQ(answer.error().kind, FetchKind::too_large);
   EXPECT_EQ(answer.error().head.status, 200);
   ScriptedUpstream again(answering("HTTP/1.1 200 OK\r\nContent-Length: 11\r\n\r\nhello world"));
   request = request_to(again);
@@ -156,7 +156,7 @@ TEST(Fetch, reads_no_more_than_its_limit) {
                 "\r\nContent-Length: 0\r\n\r\n"));
   const auto head = Fetcher().fetch(request_to(heads));
   ASSERT_FALSE(head);
-  EXPECT_EQ(head.error().kind, Kind::too_large);
+  EXPECT_EQ(head.error().kind, FetchKind::too_large);
   EXPECT_EQ(head.error().head.status, 0);
 }
 
@@ -164,7 +164,7 @@ TEST(Fetch, a_cut_body_is_no_answer) {
   ScriptedUpstream upstream(answering("HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nhello"));
   const auto answer = Fetcher().fetch(request_to(upstream));
   ASSERT_FALSE(answer);
-  EXPECT_EQ(answer.error().kind, Kind::protocol);
+  EXPECT_EQ(answer.error().kind, FetchKind::protocol);
   EXPECT_EQ(answer.error().head.status, 200);
 }
 

@@ -37,7 +37,7 @@ class Claiming : public ExchangeScript {
   void marked() { store_says(done(State::in_progress)); }
 };
 
-Woken woken(State state, Fence fence = 41) {
+Woken woken_with(State state, Fence fence = 41) {
   auto record = std::make_shared<Record>();
   record->id = some_reserve().id;
   record->state = state;
@@ -109,10 +109,10 @@ TEST(ExchangeAsync, S07_a_waiter_for_a_stored_request_waits_for_its_end_over_all
                                      {State::in_progress, 41},
                                      {State::pending, 41},
                                      {State::in_progress, 42}}) {
-    script.on(woken(state, fence));
+    script.on(woken_with(state, fence));
     ASSERT_NE(script.as<WaitFor>(), nullptr) << name_of(state);
   }
-  script.on(woken(State::completed, 42));
+  script.on(woken_with(State::completed, 42));
   EXPECT_EQ(script.status(), 201);
   EXPECT_EQ(script.header("Idempotent-Replayed"), "true");
 }

@@ -2,13 +2,14 @@
 #include <idem/fingerprint.hpp>
 #include <idem/limits.hpp>
 
+#include "unit/core/fingerprint/all_differ.hpp"
+
 #include <gtest/gtest.h>
 #include <rapidcheck.h>
 #include <rapidcheck/gtest.h>
 
 #include <algorithm>
 #include <map>
-#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -46,10 +47,6 @@ std::string digest(std::string_view type, std::string_view body, const Fingerpri
 std::string form(std::string_view body) { return digest(form_type, body); }
 std::string json(std::string_view body, const FingerprintRule& rule) {
   return digest("application/json", body, rule);
-}
-
-void expect_all_differ(const std::vector<std::string>& digests) {
-  EXPECT_EQ(std::set<std::string>(digests.begin(), digests.end()).size(), digests.size());
 }
 
 std::string multipart(const std::vector<std::pair<std::string, std::string>>& parts,

@@ -1,6 +1,8 @@
 // Protocol §2 and §10: what names a record, and what tells two requests apart.
 #include <idem/fingerprint.hpp>
 
+#include "unit/core/fingerprint/all_differ.hpp"
+
 #include <gtest/gtest.h>
 #include <rapidcheck.h>
 #include <rapidcheck/gtest.h>
@@ -44,11 +46,6 @@ std::string raw_digest(std::string_view body) {
   FingerprintParts parts = json_parts(body);
   parts.content_type = "application/octet-stream";
   return digest_of(parts);
-}
-
-// Each is another request; every two must differ.
-void expect_all_differ(const std::vector<std::string>& digests) {
-  EXPECT_EQ(std::set<std::string>(digests.begin(), digests.end()).size(), digests.size());
 }
 
 // Made by Python's hmac and hashlib from the framing that fingerprint.hpp and §10 describe. They

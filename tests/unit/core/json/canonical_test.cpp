@@ -4,6 +4,7 @@
 
 #include "support/external_data.hpp"
 #include "support/json.hpp"
+#include "unit/core/json/refusal.hpp"
 
 #include <gtest/gtest.h>
 #include <rapidcheck.h>
@@ -26,7 +27,7 @@ std::string canonical(std::string_view text) {
 }
 
 // The error and its place; both forms must agree on everything but numbers.
-std::pair<std::string_view, std::size_t> refusal(std::string_view text) {
+Refusal refusal(std::string_view text) {
   const auto form = canonicalize(text);
   const auto fingerprint = fingerprint_form(text);
   EXPECT_FALSE(fingerprint.has_value());
@@ -34,14 +35,6 @@ std::pair<std::string_view, std::size_t> refusal(std::string_view text) {
   EXPECT_TRUE(fingerprint || fingerprint.error().what == form.error().what);
   EXPECT_TRUE(fingerprint || fingerprint.error().offset == form.error().offset);
   return {form.error().what, form.error().offset};
-}
-
-using Refusal = std::pair<std::string_view, std::size_t>;
-
-std::string repeated(std::string_view piece, std::size_t times) {
-  std::string text;
-  for (std::size_t i = 0; i < times; ++i) text += piece;
-  return text;
 }
 
 TEST(Json, S10_the_jcs_examples_come_out_byte_for_byte) {

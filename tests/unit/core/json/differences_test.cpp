@@ -7,13 +7,13 @@
 namespace idem {
 namespace {
 
-std::string form(std::string_view text) { return fingerprint_form(text).value(); }
+std::string form_of(std::string_view text) { return fingerprint_form(text).value(); }
 
 std::string shown(
     std::string_view before, std::string_view after, std::size_t most = 10,
     const std::function<bool(const std::string&)>& counts = [](const auto&) { return true; }) {
   std::string all;
-  for (const auto& one : json_differences(form(before), form(after), most, counts)) {
+  for (const auto& one : json_differences(form_of(before), form_of(after), most, counts)) {
     all += one.pointer + ": " + one.before + " -> " + one.after + "\n";
   }
   return all;
@@ -56,7 +56,7 @@ TEST(JsonDifferences, that_do_not_count_are_left_out_and_the_number_is_bounded) 
 }
 
 TEST(WithoutEachMember, gives_the_document_once_for_each_member) {
-  const std::string text = form(R"({"b":{"x":[1]},"a":"1","c":null})");
+  const std::string text = form_of(R"({"b":{"x":[1]},"a":"1","c":null})");
   const auto all = without_each_member(text, 3);
   ASSERT_EQ(all.size(), 3U);
   EXPECT_EQ(all[0].pointer, "/a");

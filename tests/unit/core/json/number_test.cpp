@@ -25,7 +25,9 @@
 namespace idem {
 namespace {
 
-std::string canonical(std::string_view text) { return canonicalize(text).value_or("refused"); }
+std::string canonical_number(std::string_view text) {
+  return canonicalize(text).value_or("refused");
+}
 std::string exact(std::string_view text) { return fingerprint_form(text).value_or("refused"); }
 
 TEST(JsonNumber, S10_prints_doubles_as_ecmascript_does) {
@@ -60,36 +62,36 @@ TEST(JsonNumber, S10_layout_changes_at_the_limits_of_ecmascript) {
 }
 
 TEST(JsonNumber, S10_canonical_form_rounds_to_the_nearest_double) {
-  EXPECT_EQ(canonical("-0"), "0");
-  EXPECT_EQ(canonical("-0.0e5"), "0");
-  EXPECT_EQ(canonical("1E2"), "100");
-  EXPECT_EQ(canonical("1.50"), "1.5");
-  EXPECT_EQ(canonical("999999999999999"), "999999999999999");
-  EXPECT_EQ(canonical("9007199254740993"), "9007199254740992");  // a tie goes to even
-  EXPECT_EQ(canonical("9007199254740993.0000000000000000000000000001"), "9007199254740994");
-  EXPECT_EQ(canonical("2.2250738585072011e-308"), "2.225073858507201e-308");
-  EXPECT_EQ(canonical("2.4703282292062328e-324"), "5e-324");
-  EXPECT_EQ(canonical("2.4703282292062327e-324"), "0");
-  EXPECT_EQ(canonical("1e-400"), "0");
-  EXPECT_EQ(canonical("-1e-99999999999999999999"), "0");
-  EXPECT_EQ(canonical("0e99999999999999999999"), "0");
+  EXPECT_EQ(canonical_number("-0"), "0");
+  EXPECT_EQ(canonical_number("-0.0e5"), "0");
+  EXPECT_EQ(canonical_number("1E2"), "100");
+  EXPECT_EQ(canonical_number("1.50"), "1.5");
+  EXPECT_EQ(canonical_number("999999999999999"), "999999999999999");
+  EXPECT_EQ(canonical_number("9007199254740993"), "9007199254740992");  // a tie goes to even
+  EXPECT_EQ(canonical_number("9007199254740993.0000000000000000000000000001"), "9007199254740994");
+  EXPECT_EQ(canonical_number("2.2250738585072011e-308"), "2.225073858507201e-308");
+  EXPECT_EQ(canonical_number("2.4703282292062328e-324"), "5e-324");
+  EXPECT_EQ(canonical_number("2.4703282292062327e-324"), "0");
+  EXPECT_EQ(canonical_number("1e-400"), "0");
+  EXPECT_EQ(canonical_number("-1e-99999999999999999999"), "0");
+  EXPECT_EQ(canonical_number("0e99999999999999999999"), "0");
 }
 
 TEST(JsonNumber, S10_canonical_form_refuses_a_number_that_overflows_a_double) {
-  EXPECT_EQ(canonical("1.7976931348623158e308"), "1.7976931348623157e+308");
+  EXPECT_EQ(canonical_number("1.7976931348623158e308"), "1.7976931348623157e+308");
   for (const std::string_view huge : {"1.7976931348623159e308", "1e309", "1e400", "-1e400",
                                       "1e99999999999999999999", "[1,-1E+99999999999999999999]"}) {
     const auto refused = canonicalize(huge);
     ASSERT_FALSE(refused.has_value()) << huge;
     EXPECT_EQ(refused.error().what, "number overflows a double") << huge;
   }
-  EXPECT_EQ(canonical(std::string(400, '9')), "refused");
+  EXPECT_EQ(canonical_number(std::string(400, '9')), "refused");
 }
 
 TEST(JsonNumber, T44_spellings_of_one_number_are_one) {
   for (const std::string_view text :
        {"0.001", "0.0010", "1e-3", "1E-3", "10e-4", "0.1e-2", "1e-03"}) {
-    EXPECT_EQ(canonical(text), "0.001") << text;
+    EXPECT_EQ(canonical_number(text), "0.001") << text;
     EXPECT_EQ(exact(text), "0.001") << text;
   }
   for (const std::string_view text :
@@ -133,7 +135,7 @@ TEST(JsonNumber, T44_exponents_of_any_length_are_refused_not_wrapped) {
     EXPECT_EQ(refused.error().what, "exponent too long");
   }
   EXPECT_EQ(exact("1e" + std::string(100'000, '9')), "refused");
-  EXPECT_EQ(canonical("1e-" + std::string(100'000, '9')), "0");
+  EXPECT_EQ(canonical_number("1e-" + std::string(100'000, '9')), "0");
 }
 
 TEST(JsonNumber, T44_a_long_literal_is_read_to_its_end) {
@@ -143,7 +145,7 @@ TEST(JsonNumber, T44_a_long_literal_is_read_to_its_end) {
   EXPECT_EQ(exact("0." + zeros + "1e5"), "#1e-99996");
   EXPECT_EQ(exact("1." + zeros), "1");
   EXPECT_EQ(exact("1." + zeros + "1"), "#1" + zeros + "1e-100001");
-  EXPECT_EQ(canonical("1." + zeros + "1"), "1");
+  EXPECT_EQ(canonical_number("1." + zeros + "1"), "1");
 }
 
 TEST(JsonNumber, S10_the_tag_is_impossible_in_json) {
@@ -170,7 +172,7 @@ RC_GTEST_PROP(JsonNumberProperty, S10_printed_digits_are_the_fewest_that_read_ba
     if (!std::isfinite(number)) continue;
     const std::string text = ecmascript_number(number);
     RC_ASSERT(std::strtod(text.c_str(), nullptr) == number);
-    RC_ASSERT(canonical(text) == text);
+    RC_ASSERT(canonical_number(text) == text);
     if (number == 0) continue;
     const auto digits = static_cast<int>(exact_decimal(text).digit_count());
     char shorter[40];

@@ -16,7 +16,7 @@
 namespace idem {
 namespace {
 
-using Code = KeyError::Code;
+using KeyCode = KeyError::Code;
 
 std::expected<std::string, KeyError> parsed(std::string_view line, const KeyOptions& options) {
   return parse_key({&line, 1}, options);
@@ -28,11 +28,11 @@ std::string key_of(std::string_view line, const KeyOptions& options = {}) {
 }
 
 // The code of the refusal; fails where the value is accepted.
-Code refusal_of(std::string_view line, const KeyOptions& options = {}) {
+KeyCode refusal_of(std::string_view line, const KeyOptions& options = {}) {
   const auto key = parsed(line, options);
   EXPECT_FALSE(key.has_value()) << "accepted: " << line;
   EXPECT_TRUE(key.has_value() || !key.error().detail.empty());
-  return key ? Code::missing : key.error().code;
+  return key ? KeyCode::missing : key.error().code;
 }
 
 std::string in_quotes(std::string_view value) {
@@ -58,7 +58,7 @@ TEST(Key, S08_accepts_exactly_the_structured_field_cases_that_are_strings) {
       if (lines.size() > 1) {
         const auto key = parse_key(lines, {});
         ASSERT_FALSE(key.has_value());
-        EXPECT_EQ(key.error().code, Code::several_lines);
+        EXPECT_EQ(key.error().code, KeyCode::several_lines);
         continue;
       }
       const bool is_string = one.has("expected") && one["header_type"].string == "item" &&
@@ -89,7 +89,7 @@ TEST(Key, T48_escapes_are_decoded_and_only_two_exist) {
   EXPECT_EQ(key_of(R"("\\\"")"), R"(\")");
   for (const std::string_view wrong :
        {R"("a\n")", R"("a\u0041")", R"("a\ ")", R"("a\)", R"("a\")", R"("a)", R"(")", R"("a"b")"}) {
-    EXPECT_EQ(refusal_of(wrong), Code::malformed) << wrong;
+    EXPECT_EQ(refusal_of(wrong), KeyCode::malformed) << wrong;
   }
 }
 
@@ -165,37 +165,38 @@ TEST(Key, T48_a_malformed_parameter_refuses_the_key) {
                                             ";a=1 ;b",
                                             ";a\xc3\xa9",
                                             ";a=1\t"}) {
-    EXPECT_EQ(refusal_of("\"key\"" + std::string(parameters)), Code::malformed) << parameters;
+    EXPECT_EQ(refusal_of("\"key\"" + std::string(parameters)), KeyCode::malformed) << parameters;
   }
 }
 
 TEST(Key, T48_an_empty_key_is_refused_in_every_spelling) {
   for (const std::string_view empty : {"", " ", "   ", "\"\"", " \"\" ", "\"\";a=1"}) {
-    EXPECT_EQ(refusal_of(empty), Code::empty) << '[' << empty << ']';
+    EXPECT_EQ(refusal_of(empty), KeyCode::empty) << '[' << empty << ']';
   }
-  EXPECT_EQ(refusal_of("\"\"", {.bytes_min = 0}), Code::empty);
+  EXPECT_EQ(refusal_of("\"\"", {.bytes_min = 0}), KeyCode::empty);
 }
 
 TEST(Key, T48_a_list_or_a_second_line_is_refused) {
   for (const std::string_view list : {"a,b", "a, b", "\"a\", \"b\"", "\"a\",\"b\"", "\"a\" \"b\"",
                                       "a;b", "(\"a\" \"b\")", ",", "a,"}) {
-    EXPECT_EQ(refusal_of(list), Code::malformed) << list;
+    EXPECT_EQ(refusal_of(list), KeyCode::malformed) << list;
   }
   const std::string_view same[] = {"a", "a"};
-  EXPECT_EQ(parse_key(same, {}).error().code, Code::several_lines);
+  EXPECT_EQ(parse_key(same, {}).error().code, KeyCode::several_lines);
   const std::string_view split_string[] = {"\"a", "b\""};
-  EXPECT_EQ(parse_key(split_string, {}).error().code, Code::several_lines);
-  EXPECT_EQ(parse_key({}, {}).error().code, Code::missing);
+  EXPECT_EQ(parse_key(split_string, {}).error().code, KeyCode::several_lines);
+  EXPECT_EQ(parse_key({}, {}).error().code, KeyCode::missing);
 }
 
 TEST(Key, T48_nul_control_and_non_ascii_bytes_are_refused) {
   for (int byte = 0; byte < 256; ++byte) {
     if (byte >= 0x20 && byte <= 0x7E) continue;
     const std::string inside = std::string("a") + static_cast<char>(byte) + "b";
-    EXPECT_EQ(refusal_of(inside), Code::malformed) << byte;
-    EXPECT_EQ(refusal_of('"' + inside + '"'), Code::malformed) << byte;
-    EXPECT_EQ(refusal_of("ab" + std::string(1, static_cast<char>(byte))), Code::malformed) << byte;
-    EXPECT_EQ(refusal_of("\"ab\"" + std::string(1, static_cast<char>(byte))), Code::malformed);
+    EXPECT_EQ(refusal_of(inside), KeyCode::malformed) << byte;
+    EXPECT_EQ(refusal_of('"' + inside + '"'), KeyCode::malformed) << byte;
+    EXPECT_EQ(refusal_of("ab" + std::string(1, static_cast<char>(byte))), KeyCode::malformed)
+        << byte;
+    EXPECT_EQ(refusal_of("\"ab\"" + std::string(1, static_cast<char>(byte))), KeyCode::malformed);
   }
 }
 
@@ -212,34 +213,34 @@ TEST(Key, T48_spaces_around_are_dropped_and_spaces_inside_count) {
   EXPECT_EQ(key_of("\" a\""), " a");
   EXPECT_EQ(key_of("\"a b\""), "a b");
   EXPECT_NE(key_of("\"a \""), key_of("\"a\""));
-  EXPECT_EQ(refusal_of("a b"), Code::malformed);
-  EXPECT_EQ(refusal_of("\"a\"\t"), Code::malformed);
+  EXPECT_EQ(refusal_of("a b"), KeyCode::malformed);
+  EXPECT_EQ(refusal_of("\"a\"\t"), KeyCode::malformed);
 }
 
 TEST(Key, S08_a_value_that_starts_with_a_quote_is_never_bare) {
   for (const std::string_view value : {"\"abc", "\"", "\"a\"b", "\"a\"\"", "\"abc\"x"}) {
-    EXPECT_EQ(refusal_of(value), Code::malformed) << value;
-    EXPECT_EQ(refusal_of(value, {.syntax = KeySyntax::bare}), Code::malformed) << value;
+    EXPECT_EQ(refusal_of(value), KeyCode::malformed) << value;
+    EXPECT_EQ(refusal_of(value, {.syntax = KeySyntax::bare}), KeyCode::malformed) << value;
   }
-  EXPECT_EQ(refusal_of("a\"b"), Code::malformed);
+  EXPECT_EQ(refusal_of("a\"b"), KeyCode::malformed);
 }
 
 TEST(Key, S08_the_syntax_option_shuts_out_the_other_form) {
   EXPECT_EQ(key_of("abc", {.syntax = KeySyntax::bare}), "abc");
-  EXPECT_EQ(refusal_of("\"abc\"", {.syntax = KeySyntax::bare}), Code::malformed);
+  EXPECT_EQ(refusal_of("\"abc\"", {.syntax = KeySyntax::bare}), KeyCode::malformed);
   EXPECT_EQ(key_of("\"abc\"", {.syntax = KeySyntax::structured}), "abc");
-  EXPECT_EQ(refusal_of("abc", {.syntax = KeySyntax::structured}), Code::malformed);
+  EXPECT_EQ(refusal_of("abc", {.syntax = KeySyntax::structured}), KeyCode::malformed);
 }
 
 TEST(Key, S08_length_is_counted_in_decoded_bytes) {
   const std::string longest(limits::key_bytes_max, '\\');
   EXPECT_EQ(key_of(longest), longest);
   EXPECT_EQ(key_of(in_quotes(longest)), longest);
-  EXPECT_EQ(refusal_of(longest + "x"), Code::too_long);
-  EXPECT_EQ(refusal_of(in_quotes(longest + "x")), Code::too_long);
+  EXPECT_EQ(refusal_of(longest + "x"), KeyCode::too_long);
+  EXPECT_EQ(refusal_of(in_quotes(longest + "x")), KeyCode::too_long);
   EXPECT_EQ(key_of("12345678", {.bytes_min = 8}), "12345678");
-  EXPECT_EQ(refusal_of("1234567", {.bytes_min = 8}), Code::too_short);
-  EXPECT_EQ(refusal_of(R"("\\\\\\\\")", {.bytes_min = 8}), Code::too_short);
+  EXPECT_EQ(refusal_of("1234567", {.bytes_min = 8}), KeyCode::too_short);
+  EXPECT_EQ(refusal_of(R"("\\\\\\\\")", {.bytes_min = 8}), KeyCode::too_short);
 }
 
 TEST(Key, T38_a_refusal_never_repeats_the_key) {

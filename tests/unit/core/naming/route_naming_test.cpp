@@ -22,7 +22,7 @@ RouteName unnamed(std::string pattern, std::vector<std::string> formerly = {}) {
   return {{}, std::move(pattern), {}, std::move(formerly)};
 }
 
-RouteNaming parsed(const Table& table) {
+RouteNaming parsed_table(const Table& table) {
   auto naming = RouteNaming::parse(table);
   if (naming) return *naming;
   ADD_FAILURE() << naming.error();
@@ -30,10 +30,10 @@ RouteNaming parsed(const Table& table) {
 }
 
 bool keeps(const Table& from, const Table& to, std::string_view operation) {
-  return !RouteNaming::why_lost(parsed(from), parsed(to), operation);
+  return !RouteNaming::why_lost(parsed_table(from), parsed_table(to), operation);
 }
 
-std::string refusal(const Table& table) {
+std::string table_refusal(const Table& table) {
   const auto naming = RouteNaming::parse(table);
   return naming ? "" : naming.error();
 }
@@ -129,7 +129,7 @@ TEST(RouteNaming, S02_a_name_that_the_recorded_table_does_not_know_must_stand_in
 
 TEST(RouteNaming, S02_the_refusal_names_the_operation_and_what_to_write) {
   const auto why = RouteNaming::why_lost(
-      parsed({pay}), parsed({named("charge", {"POST"}, "/v1/payments")}), "pay");
+      parsed_table({pay}), parsed_table({named("charge", {"POST"}, "/v1/payments")}), "pay");
   ASSERT_TRUE(why);
   EXPECT_EQ(*why,
             "the store holds records of the operation \"pay\", and retries of requests to "
@@ -138,15 +138,17 @@ TEST(RouteNaming, S02_the_refusal_names_the_operation_and_what_to_write) {
 }
 
 TEST(RouteNaming, an_invalid_table_is_refused_with_a_sentence) {
-  EXPECT_EQ(refusal({}), "");
-  EXPECT_NE(refusal({unnamed("v1")}), "");
-  EXPECT_NE(refusal({unnamed("/{rest...}", {""})}), "");
-  EXPECT_NE(refusal({unnamed("/{rest...}", {"POST /a{b"})}).find("POST /a{b"), std::string::npos);
-  EXPECT_NE(refusal({named("POST /v1", {}, "/v1")}).find("without a name"), std::string::npos);
-  EXPECT_NE(refusal({named("a\nb", {}, "/v1")}), "");
-  EXPECT_EQ(refusal({named("a b", {}, "/v1")}), "");
-  EXPECT_NE(refusal({named(std::string(limits::operation_bytes_max + 1, 'a'), {}, "/")}), "");
-  EXPECT_NE(refusal(Table(limits::routes_max + 1, pay)), "");
+  EXPECT_EQ(table_refusal({}), "");
+  EXPECT_NE(table_refusal({unnamed("v1")}), "");
+  EXPECT_NE(table_refusal({unnamed("/{rest...}", {""})}), "");
+  EXPECT_NE(table_refusal({unnamed("/{rest...}", {"POST /a{b"})}).find("POST /a{b"),
+            std::string::npos);
+  EXPECT_NE(table_refusal({named("POST /v1", {}, "/v1")}).find("without a name"),
+            std::string::npos);
+  EXPECT_NE(table_refusal({named("a\nb", {}, "/v1")}), "");
+  EXPECT_EQ(table_refusal({named("a b", {}, "/v1")}), "");
+  EXPECT_NE(table_refusal({named(std::string(limits::operation_bytes_max + 1, 'a'), {}, "/")}), "");
+  EXPECT_NE(table_refusal(Table(limits::routes_max + 1, pay)), "");
 }
 
 // ---- against requests one by one ----

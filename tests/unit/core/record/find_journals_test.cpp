@@ -18,14 +18,14 @@ StoreTime day(int year, unsigned month, unsigned number) {
                                          static_cast<int>(number)));
 }
 
-const Secret secret = secret_from("a");
+const Secret find_secret = secret_from("a");
 
 TEST(FindJournals, a_name_says_nothing_about_its_value) {
-  const FindName name = find_name(secret, "order-4711");
-  EXPECT_EQ(name, find_name(secret, "order-4711"));
-  EXPECT_NE(name, find_name(secret, "order-4712"));
+  const FindName name = find_name(find_secret, "order-4711");
+  EXPECT_EQ(name, find_name(find_secret, "order-4711"));
+  EXPECT_NE(name, find_name(find_secret, "order-4712"));
   EXPECT_NE(name, find_name(secret_from("b"), "order-4711")) << "another store's secret";
-  EXPECT_NE(find_name(secret, ""), find_name(secret, std::string_view("\0", 1)));
+  EXPECT_NE(find_name(find_secret, ""), find_name(find_secret, std::string_view("\0", 1)));
   const std::string journal = find_journal("20261127", name);
   EXPECT_EQ(journal, "find/20261127/" + to_hex(name));
   EXPECT_LE(journal.size(), limits::journal_name_bytes_max);

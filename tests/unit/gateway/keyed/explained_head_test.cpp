@@ -10,7 +10,7 @@ RequestInQuestion post(std::vector<Field> headers = {}, std::string body = {}) {
       .method = "POST", .target = "/a?b=1", .headers = std::move(headers), .body = std::move(body)};
 }
 
-std::string place(const RequestInQuestion& request) {
+std::string refused_place(const RequestInQuestion& request) {
   const auto why = ExplainedHead::why_not(request);
   return why ? why->substr(0, why->find(':')) : "";
 }
@@ -29,7 +29,7 @@ TEST(ExplainedHead, is_read_by_the_parser_of_requests) {
 
 TEST(ExplainedHead, P07_P11_what_the_parser_refuses_is_refused) {
   const auto status = [](const RequestInQuestion& request) {
-    EXPECT_EQ(place(request), "");
+    EXPECT_EQ(refused_place(request), "");
     const auto parsed = ExplainedHead(request).parse();
     return parsed ? 0 : parsed.error().status;
   };
@@ -48,20 +48,20 @@ TEST(ExplainedHead, P07_P11_what_the_parser_refuses_is_refused) {
 }
 
 TEST(ExplainedHead, P07_parts_that_would_become_other_parts_are_named) {
-  EXPECT_EQ(place(post({{"A", "1"}, {"B", "1\r\nC: 2"}})), "/headers/1");
-  EXPECT_EQ(place(post({{"A\n", "1"}})), "/headers/0");
-  EXPECT_EQ(place(post({{"A:B", "1"}})), "/headers/0");
-  EXPECT_EQ(place(post({{"", "1"}})), "/headers/0");
-  EXPECT_EQ(place(post({{"content-length", "2"}}, "abc")), "/headers/0");
+  EXPECT_EQ(refused_place(post({{"A", "1"}, {"B", "1\r\nC: 2"}})), "/headers/1");
+  EXPECT_EQ(refused_place(post({{"A\n", "1"}})), "/headers/0");
+  EXPECT_EQ(refused_place(post({{"A:B", "1"}})), "/headers/0");
+  EXPECT_EQ(refused_place(post({{"", "1"}})), "/headers/0");
+  EXPECT_EQ(refused_place(post({{"content-length", "2"}}, "abc")), "/headers/0");
   auto request = post();
   request.method = "GET / HTTP/1.1\r\nX: ";
-  EXPECT_EQ(place(request), "/method");
+  EXPECT_EQ(refused_place(request), "/method");
   request = post();
   request.target = "/ HTTP/1.1\r\n\r\n";
-  EXPECT_EQ(place(request), "/target");
+  EXPECT_EQ(refused_place(request), "/target");
   request = post();
   request.scope = "";
-  EXPECT_EQ(place(request), "/scope");
+  EXPECT_EQ(refused_place(request), "/scope");
 }
 
 }  // namespace

@@ -8,7 +8,7 @@ namespace {
 using gateway::ReplayCache;
 using Name = ReplayCache::Name;
 
-constexpr Millis now{1'000};
+constexpr Millis cached_at{1'000};
 
 Name name(int number) {
   Name bytes{};
@@ -17,29 +17,29 @@ Name name(int number) {
   return bytes;
 }
 
-ReplayCache::Kept kept(int status, std::string body, Millis until = now + Millis(10)) {
+ReplayCache::Kept kept(int status, std::string body, Millis until = cached_at + Millis(10)) {
   return {std::make_shared<const WireAnswer>(WireAnswer{status, {}, std::move(body)}), {}, until};
 }
 
 TEST(ReplayCache, it_returns_the_entries_put_in) {
   ReplayCache cache(1 << 20);
-  EXPECT_EQ(cache.find(name(1), now), nullptr);
+  EXPECT_EQ(cache.find(name(1), cached_at), nullptr);
   cache.put(name(1), kept(201, "one"));
   cache.put(name(2), kept(402, "two"));
-  ASSERT_NE(cache.find(name(1), now), nullptr);
-  EXPECT_EQ(cache.find(name(1), now)->answer->body, "one");
-  EXPECT_EQ(cache.find(name(2), now)->answer->body, "two");
+  ASSERT_NE(cache.find(name(1), cached_at), nullptr);
+  EXPECT_EQ(cache.find(name(1), cached_at)->answer->body, "one");
+  EXPECT_EQ(cache.find(name(2), cached_at)->answer->body, "two");
   cache.put(name(1), kept(201, "again"));
-  EXPECT_EQ(cache.find(name(1), now)->answer->body, "again");
+  EXPECT_EQ(cache.find(name(1), cached_at)->answer->body, "again");
   cache.clear();
-  EXPECT_EQ(cache.find(name(1), now), nullptr);
+  EXPECT_EQ(cache.find(name(1), cached_at), nullptr);
 }
 
 TEST(ReplayCache, an_entry_is_not_returned_from_its_end_on) {
   ReplayCache cache(1 << 20);
-  cache.put(name(1), kept(201, "one", now + Millis(5)));
-  EXPECT_NE(cache.find(name(1), now + Millis(4)), nullptr);
-  EXPECT_EQ(cache.find(name(1), now + Millis(5)), nullptr);
+  cache.put(name(1), kept(201, "one", cached_at + Millis(5)));
+  EXPECT_NE(cache.find(name(1), cached_at + Millis(4)), nullptr);
+  EXPECT_EQ(cache.find(name(1), cached_at + Millis(5)), nullptr);
 }
 
 // An operator may free a completed record with a stored 5xx, and no cache would notice.
@@ -47,14 +47,14 @@ TEST(ReplayCache, a_stored_server_error_is_never_kept) {
   ReplayCache cache(1 << 20);
   for (int status = 500; status < 600; ++status) cache.put(name(status), kept(status, "no"));
   for (int status = 500; status < 600; ++status) {
-    EXPECT_EQ(cache.find(name(status), now), nullptr) << status;
+    EXPECT_EQ(cache.find(name(status), cached_at), nullptr) << status;
   }
 }
 
 TEST(ReplayCache, a_large_answer_is_not_kept) {
   ReplayCache cache(1 << 20);
   cache.put(name(1), kept(200, std::string(limits::replay_cache_answer_bytes_max + 1, 'x')));
-  EXPECT_EQ(cache.find(name(1), now), nullptr);
+  EXPECT_EQ(cache.find(name(1), cached_at), nullptr);
 }
 
 TEST(ReplayCache, it_stays_within_its_bytes_and_keeps_entries_in_use) {
@@ -63,10 +63,11 @@ TEST(ReplayCache, it_stays_within_its_bytes_and_keeps_entries_in_use) {
   ReplayCache cache(bytes_max);
   for (int i = 0; i < 2'000; ++i) {
     cache.put(name(i), kept(200, std::string(body, 'x')));
-    ASSERT_NE(cache.find(name(0), now), nullptr) << "name for all the time, yet gone at " << i;
+    ASSERT_NE(cache.find(name(0), cached_at), nullptr)
+        << "name for all the time, yet gone at " << i;
   }
   std::size_t found = 0;
-  for (int i = 0; i < 2'000; ++i) found += cache.find(name(i), now) != nullptr;
+  for (int i = 0; i < 2'000; ++i) found += cache.find(name(i), cached_at) != nullptr;
   EXPECT_GT(found, bytes_max / 2 / (body + 400));
   EXPECT_LE(found, bytes_max / body);
 }
