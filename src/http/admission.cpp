@@ -1,5 +1,7 @@
 #include "http/admission.hpp"
 
+#include "loop/asio.hpp"
+
 #include <idem/assert.hpp>
 
 #include <algorithm>

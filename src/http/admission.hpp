@@ -1,7 +1,7 @@
 #pragma once
 
 #include "http/network.hpp"
-#include "loop/asio.hpp"
+#include "loop/asio_names.hpp"
 
 #include <idem/limits.hpp>
 #include <idem/log.hpp>

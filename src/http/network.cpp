@@ -1,5 +1,7 @@
 #include "http/network.hpp"
 
+#include "loop/asio.hpp"
+
 #include <algorithm>
 #include <charconv>
 

@@ -1,6 +1,6 @@
 #pragma once
 
-#include "loop/asio.hpp"
+#include "loop/asio_names.hpp"
 
 #include <array>
 #include <cstdint>

@@ -1,5 +1,7 @@
 #include "http/server.hpp"
 
+#include "loop/asio.hpp"
+
 #include <idem/limits.hpp>
 
 #include <netinet/tcp.h>

@@ -4,6 +4,7 @@
 #include "core/exchange/policy.hpp"
 #include "http/alike.hpp"
 #include "http/append.hpp"
+#include "loop/asio.hpp"
 
 #include <idem/crash_point.hpp>
 #include <idem/limits.hpp>
@@ -71,7 +72,7 @@ Task<bool> ServerStream::secure(const TlsContext& context) {
   const MonotonicTime end = MonotonicClock::now() + options_.head_time;
   receive_by(end);
   send_by(end);
-  auto session = TlsSession::accept(context, wire_.socket().native_handle());
+  auto session = TlsSession::accept(context, wire_.descriptor());
   const bool secured = co_await wire_.secure(std::move(session));
   receive_by(MonotonicTime::max());
   send_by(MonotonicTime::max());

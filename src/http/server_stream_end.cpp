@@ -1,5 +1,7 @@
 #include "http/server_stream.hpp"
 
+#include "loop/asio.hpp"
+
 #include <idem/limits.hpp>
 
 #include <algorithm>

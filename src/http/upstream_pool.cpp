@@ -1,10 +1,14 @@
 #include "http/upstream_pool.hpp"
 
+#include "loop/asio.hpp"
+
 #include <idem/limits.hpp>
 
-#include <boost/asio/basic_waitable_timer.hpp>
-
 namespace idem::http {
+
+struct UpstreamPool::Endpoints {
+  std::vector<asio::ip::tcp::endpoint> all;
+};
 
 using boost::system::error_code;
 
@@ -51,9 +55,7 @@ struct LookUp {
   }
 
   asio::ip::basic_resolver<asio::ip::tcp, Executor> resolver;
-  asio::basic_waitable_timer<std::chrono::steady_clock,
-                             asio::wait_traits<std::chrono::steady_clock>, Executor>
-      time_limit;
+  LoopTimer time_limit;
   std::optional<Answer> answer;
 };
 
@@ -112,12 +114,12 @@ void UpstreamPool::give_back(std::unique_ptr<Wire> wire) {
   idle_.push_back({std::move(wire), MonotonicClock::now()});
 }
 
-std::vector<asio::ip::tcp::endpoint> UpstreamPool::numeric_endpoint() const {
+UpstreamPool::Endpoints UpstreamPool::numeric_endpoint() const {
   error_code error;
   const auto address = asio::ip::make_address(address_.endpoint.host, error);
   if (error) return {};
   const auto port = static_cast<std::uint16_t>(std::stoul(address_.endpoint.port));
-  return {asio::ip::tcp::endpoint(address, port)};
+  return {{asio::ip::tcp::endpoint(address, port)}};
 }
 
 Task<UpstreamPool::Connected> UpstreamPool::connect() {
@@ -142,7 +144,7 @@ Task<std::expected<UpstreamPool::Endpoints, ConnectFailure>> UpstreamPool::resol
     MonotonicTime deadline) {
   using Result = std::expected<Endpoints, ConnectFailure>;
   Endpoints found = numeric_endpoint();
-  if (!found.empty()) co_return Result(std::move(found));
+  if (!found.all.empty()) co_return Result(std::move(found));
   const auto looked_up = std::make_shared<LookUp>(loop_, deadline);
   LookUp::start(looked_up, address_.endpoint);
   const auto start = [&](Resumption<error_code> over) {
@@ -156,7 +158,8 @@ Task<std::expected<UpstreamPool::Endpoints, ConnectFailure>> UpstreamPool::resol
   }
   auto& answer = *looked_up->answer;
   if (!answer) co_return Result(not_connected(Reason::resolve, std::move(answer.error())));
-  co_return Result(std::move(*answer));
+  found.all = std::move(*answer);
+  co_return Result(std::move(found));
 }
 
 Task<UpstreamPool::Connected> UpstreamPool::connect_to(const Endpoints& endpoints,
@@ -164,7 +167,7 @@ Task<UpstreamPool::Connected> UpstreamPool::connect_to(const Endpoints& endpoint
   error_code error;
   Socket socket(loop_.context());
   ConnectDeadline limit(loop_, socket, deadline);
-  for (const auto& endpoint : endpoints) {
+  for (const auto& endpoint : endpoints.all) {
     error_code ignored;
     socket.close(ignored);
     const auto start = [&](Resumption<error_code> done) {
@@ -185,8 +188,8 @@ Task<UpstreamPool::Connected> UpstreamPool::connect_to(const Endpoints& endpoint
 }
 
 Task<bool> UpstreamPool::secure(Wire& wire, MonotonicTime deadline) {
-  auto session = TlsSession::connect(*options_.tls, wire.socket().native_handle(),
-                                     address_.endpoint.host, ticket_.get());
+  auto session =
+      TlsSession::connect(*options_.tls, wire.descriptor(), address_.endpoint.host, ticket_.get());
   wire.deadline(deadline);
   const bool secured = co_await wire.secure(std::move(session));
   wire.no_deadline();

@@ -52,7 +52,7 @@ class UpstreamPool final : Timed {
     MonotonicTime since;
   };
   using Connected = std::expected<std::unique_ptr<Wire>, ConnectFailure>;
-  using Endpoints = std::vector<asio::ip::tcp::endpoint>;
+  struct Endpoints;
   Endpoints numeric_endpoint() const;
   Task<std::expected<Endpoints, ConnectFailure>> resolve(MonotonicTime deadline);
   Task<Connected> connect_to(const Endpoints& endpoints, MonotonicTime deadline);

@@ -1,5 +1,7 @@
 #include "http/wire.hpp"
 
+#include "loop/asio.hpp"
+
 #include <idem/assert.hpp>
 
 #include <sys/socket.h>
@@ -26,11 +28,17 @@ struct Transfer {
 }  // namespace
 
 Wire::Wire(Loop& loop, Socket socket)
-    : Timed(loop), socket_(std::move(socket)), buffer_(new char[buffer_bytes]) {
+    : Timed(loop),
+      socket_(std::make_unique<Socket>(std::move(socket))),
+      buffer_(new char[buffer_bytes]) {
   error_code ignored;
-  socket_.set_option(asio::ip::tcp::no_delay(true), ignored);
-  socket_.non_blocking(true, ignored);
+  socket_->set_option(asio::ip::tcp::no_delay(true), ignored);
+  socket_->non_blocking(true, ignored);
 }
+
+Wire::~Wire() = default;
+
+int Wire::descriptor() noexcept { return socket_->native_handle(); }
 
 void Wire::unpin() noexcept {
   if (begin_ != end_ && begin_ != 0)
@@ -71,11 +79,11 @@ Task<bool> Wire::wait_for(TlsSession::Wants wants) {
     case TlsSession::Wants::nothing:
       co_return true;
     case TlsSession::Wants::readable: {
-      const bool readable = co_await wait(Socket::wait_read, read_side_);
+      const bool readable = co_await wait(Way::reading, read_side_);
       co_return readable;
     }
     case TlsSession::Wants::writable: {
-      const bool writable = co_await wait(Socket::wait_write, read_side_);
+      const bool writable = co_await wait(Way::writing, read_side_);
       co_return writable;
     }
     case TlsSession::Wants::ended:
@@ -118,7 +126,7 @@ Task<std::size_t> Wire::read_some() {
   while (!interrupted_ && !cancelled_) {
     auto room = asio::buffer(buffer_.get() + end_, buffer_bytes - end_);
     const auto start = [&](Resumption<Transfer> done) {
-      socket_.async_read_some(room, std::move(done));
+      socket_->async_read_some(room, std::move(done));
     };
     auto reading = suspend<Transfer>(start);
     const auto [error, got] = co_await reading;
@@ -160,7 +168,7 @@ std::size_t Wire::write_now(std::string_view first, std::string_view second) noe
   message.msg_iovlen = second.empty() ? 1 : 2;
   ssize_t sent = 0;
   do {
-    sent = ::sendmsg(socket_.native_handle(), &message, MSG_NOSIGNAL | MSG_DONTWAIT);
+    sent = ::sendmsg(descriptor(), &message, MSG_NOSIGNAL | MSG_DONTWAIT);
   } while (sent < 0 && errno == EINTR);
   if (sent >= 0) {
     bytes_out_ += static_cast<std::uint64_t>(sent);
@@ -194,19 +202,20 @@ Task<bool> Wire::write(std::string_view first, std::string_view second) {
 }
 
 Task<bool> Wire::wait_writable() {
-  const bool writable = co_await wait(Socket::wait_write, write_side_);
+  const bool writable = co_await wait(Way::writing, write_side_);
   co_return writable;
 }
 
 Task<bool> Wire::wait_readable() {
-  const bool readable = co_await wait(Socket::wait_read, read_side_);
+  const bool readable = co_await wait(Way::reading, read_side_);
   co_return readable;
 }
 
-Task<bool> Wire::wait(Socket::wait_type for_what, const Side& side) {
+Task<bool> Wire::wait(Way way, const Side& side) {
+  const auto for_what = way == Way::reading ? Socket::wait_read : Socket::wait_write;
   while (!cancelled_) {
     const auto start = [&](Resumption<error_code> done) {
-      socket_.async_wait(for_what, std::move(done));
+      socket_->async_wait(for_what, std::move(done));
     };
     auto waiting = suspend<error_code>(start);
     const error_code error = co_await waiting;
@@ -229,7 +238,7 @@ Wire::Glance Wire::glance() noexcept {
     return tls_->held_back() ? Glance::unsure : Glance::quiet;
   }
   char byte = 0;
-  const ssize_t got = ::recv(socket_.native_handle(), &byte, 1, MSG_PEEK | MSG_DONTWAIT);
+  const ssize_t got = ::recv(descriptor(), &byte, 1, MSG_PEEK | MSG_DONTWAIT);
   const bool empty = got < 0 && (errno == EAGAIN || errno == EWOULDBLOCK);
   return empty ? Glance::quiet : Glance::something;
 }
@@ -244,12 +253,12 @@ Task<void> Wire::shutdown_send() {
     }
   }
   error_code ignored;
-  socket_.shutdown(Socket::shutdown_send, ignored);
+  socket_->shutdown(Socket::shutdown_send, ignored);
 }
 
 void Wire::end_waits() noexcept {
   error_code ignored;
-  socket_.cancel(ignored);
+  socket_->cancel(ignored);
 }
 
 void Wire::cancel() noexcept {
@@ -284,8 +293,8 @@ Task<bool> Wire::wait_any() {
         end_waits();
         resumed(error);
       };
-      socket_.async_wait(Socket::wait_write, ended);
-      socket_.async_wait(Socket::wait_read, ended);
+      socket_->async_wait(Socket::wait_write, ended);
+      socket_->async_wait(Socket::wait_read, ended);
     };
     auto waiting = suspend<error_code>(start);
     const error_code error = co_await waiting;

@@ -4,6 +4,7 @@
 #include "loop/loop.hpp"
 
 #include <cstddef>
+#include <cstdint>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -19,6 +20,7 @@ class Wire final : public Timed {
   enum class Trouble : std::uint8_t { none, eof, timeout, reset };
 
   Wire(Loop& loop, Socket socket);
+  ~Wire() override;
 
   /// Puts TLS on the connection, before anything else is read or written. False: see trouble() and
   /// tls()->why().
@@ -89,11 +91,13 @@ class Wire final : public Timed {
   /// Reads give 0 until allow_reads(); no byte is lost, and trouble() stays none.
   void interrupt_reads() noexcept;
   void allow_reads() noexcept { interrupted_ = false; }
-  Socket& socket() noexcept { return socket_; }
+  Socket& socket() noexcept { return *socket_; }
+  int descriptor() noexcept;
 
  private:
   static constexpr std::size_t buffer_bytes = 32UL * 1024;
 
+  enum class Way : std::uint8_t { reading, writing };
   enum class Glance : std::uint8_t { quiet, unsure, something };
   struct Side {
     MonotonicTime deadline = MonotonicTime::max();
@@ -105,13 +109,13 @@ class Wire final : public Timed {
   Task<std::size_t> read_sealed();
   std::size_t write_sealed(std::string_view first, std::string_view second) noexcept;
   Task<bool> wait_for(TlsSession::Wants wants);
-  Task<bool> wait(Socket::wait_type for_what, const Side& side);
+  Task<bool> wait(Way way, const Side& side);
   Glance glance() noexcept;
   void end_waits() noexcept;
   bool meant_for_other(const boost::system::error_code& error, bool late) const noexcept;
   void note(const boost::system::error_code& error, bool late) noexcept;
 
-  Socket socket_;
+  std::unique_ptr<Socket> socket_;
   std::unique_ptr<char[]> buffer_;
   std::size_t pin_ = 0;
   std::size_t begin_ = 0;

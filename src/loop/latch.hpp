@@ -2,6 +2,8 @@
 
 #include "loop/loop.hpp"
 
+#include <memory>
+
 namespace idem {
 
 /// Lets one coroutine wait for another of the same loop. Opened once; one may wait. Loop's thread
@@ -9,14 +11,16 @@ namespace idem {
 class Latch {
  public:
   explicit Latch(Loop& loop);
+  ~Latch();
+  Latch(const Latch&) = delete;
+  Latch& operator=(const Latch&) = delete;
   void open() noexcept;
   Task<void> wait();
   bool is_open() const noexcept { return open_; }
 
  private:
-  using Timer = asio::basic_waitable_timer<std::chrono::steady_clock,
-                                           asio::wait_traits<std::chrono::steady_clock>, Executor>;
-  Timer timer_;  ///< Never runs out: cancelling it is the event.
+  struct Event;
+  std::unique_ptr<Event> event_;
   bool open_ = false;
 };
 

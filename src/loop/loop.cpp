@@ -1,5 +1,7 @@
 #include "loop/loop.hpp"
 
+#include "loop/asio.hpp"
+
 #include <idem/assert.hpp>
 
 #include <boost/asio/dispatch.hpp>
@@ -68,11 +70,16 @@ Timed::~Timed() {
   all.pop_back();
 }
 
+struct Loop::Reactor {
+  asio::io_context context{1};
+  LoopTimer ticker{context};
+};
+
 /// Has jobs for the loop.
 struct Loop::Mailbox final : Sleeper {
   explicit Mailbox(Loop& of) : loop(of) {}
   void wake() noexcept override {
-    asio::post(loop.context_, [to = &loop] { to->drain_mailbox(); });
+    asio::post(loop.context(), [to = &loop] { to->drain_mailbox(); });
   }
   Loop& loop;
 };
@@ -84,15 +91,17 @@ class Loop::LoopTurn final : public Turn {
 
  protected:
   void has_begun() override {
-    asio::post(loop_.context_, [this] { end(); });
+    asio::post(loop_.context(), [this] { end(); });
   }
 
  private:
   Loop& loop_;
 };
 
-Loop::Loop() : bell_(std::make_shared<Mailbox>(*this)) {}
+Loop::Loop() : reactor_(std::make_unique<Reactor>()), bell_(std::make_shared<Mailbox>(*this)) {}
 Loop::~Loop() = default;
+
+asio::io_context& Loop::context() noexcept { return reactor_->context; }
 
 void Loop::post(Job job) {
   bool wake = false;
@@ -102,7 +111,7 @@ void Loop::post(Job job) {
     mailbox_.push_back(std::move(job));
   }
   if (!wake) return;
-  if (context_.get_executor().running_in_this_thread()) {
+  if (context().get_executor().running_in_this_thread()) {
     bell_->wake();
   } else {
     Turn::wake_at_end(bell_);
@@ -121,15 +130,15 @@ void Loop::drain_mailbox() {
 
 void Loop::spawn(Task<void> task) {
   auto counted = std::make_unique<Counted>(running_);
-  asio::dispatch(context_, run_counted(std::move(counted), std::move(task)));
+  asio::dispatch(context(), run_counted(std::move(counted), std::move(task)));
 }
 
 void Loop::spawn_beside(Task<void> task) {
-  asio::dispatch(context_, run_uncounted(std::move(task)));
+  asio::dispatch(context(), run_uncounted(std::move(task)));
 }
 
 Task<void> Loop::sleep(Millis duration) {
-  Timer timer(context_, duration);
+  LoopTimer timer(context(), duration);
   const auto start = [&](Resumption<error_code> timed) { timer.async_wait(std::move(timed)); };
   auto waiting = suspend<error_code>(start);
   co_await waiting;
@@ -139,14 +148,14 @@ void Loop::run(const char* thread_name) {
   ::pthread_setname_np(::pthread_self(), thread_name);
   arm_tick();
   LoopTurn turn(*this);
-  context_.run();
+  context().run();
 }
 
-void Loop::stop() { context_.stop(); }
+void Loop::stop() { context().stop(); }
 
 void Loop::arm_tick() {
-  ticker_.expires_after(tick_interval);
-  ticker_.async_wait([this](const error_code& error) {
+  reactor_->ticker.expires_after(tick_interval);
+  reactor_->ticker.async_wait([this](const error_code& error) {
     if (error) return;
     tick();
     arm_tick();

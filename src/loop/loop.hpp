@@ -1,12 +1,10 @@
 #pragma once
 
 #include "core/threads/turn.hpp"
-#include "loop/asio.hpp"
+#include "loop/asio_names.hpp"
 #include "loop/task.hpp"
 
 #include <idem/record.hpp>
-
-#include <boost/asio/basic_waitable_timer.hpp>
 
 #include <atomic>
 #include <functional>
@@ -48,7 +46,8 @@ class Loop {
   Loop();
   ~Loop();
 
-  asio::io_context& context() noexcept { return context_; }
+  /// For the files that open sockets or start timers; these include loop/asio.hpp.
+  asio::io_context& context() noexcept;
 
   /// Runs `job` on the loop's thread. Safe from any thread; wakes another thread's loop up at the
   /// end of the caller's turn, once for all jobs of that time.
@@ -71,9 +70,7 @@ class Loop {
 
  private:
   friend class Timed;
-  using Timer = asio::basic_waitable_timer<std::chrono::steady_clock,
-                                           asio::wait_traits<std::chrono::steady_clock>, Executor>;
-
+  struct Reactor;
   struct Mailbox;
   class LoopTurn;
 
@@ -85,8 +82,7 @@ class Loop {
   // the list is declared before it, and outlives it.
   std::vector<Timed*> timed_;
   std::atomic<std::size_t> running_{0};
-  asio::io_context context_{1};
-  Timer ticker_{context_};
+  std::unique_ptr<Reactor> reactor_;
   std::vector<Job> draining_;
 
   std::mutex mailbox_mutex_;

@@ -10,7 +10,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-const std::string enough = "--upstream http://127.0.0.1:9 --scope static:my-api";
+const std::string enough_words = "--upstream http://127.0.0.1:9 --scope static:my-api";
 
 class InitCommand : public testing::Test {
  protected:
@@ -32,7 +32,7 @@ class InitCommand : public testing::Test {
 };
 
 TEST_F(InitCommand, writes_a_file_checks_it_and_prints_three_commands) {
-  const auto ran = init(enough);
+  const auto ran = init(enough_words);
   EXPECT_EQ(ran.exit_code, 0) << ran.output;
   EXPECT_TRUE(ran.output.contains("idem.yaml is written")) << ran.output;
   for (const auto* line :
@@ -54,7 +54,7 @@ TEST_F(InitCommand, a_file_that_is_there_stays_as_it_is) {
   write_text(file(), "mine");
   fs::create_symlink("nothing", file("link.yaml"));
   for (const auto* words : {"", "-o link.yaml"}) {
-    const auto ran = init(enough + " " + words);
+    const auto ran = init(enough_words + " " + words);
     EXPECT_EQ(ran.exit_code, 5) << ran.output;
     EXPECT_TRUE(ran.output.contains("is there and stays as it is; ")) << ran.output;
     EXPECT_TRUE(ran.output.contains("--output")) << ran.output;
@@ -98,7 +98,7 @@ TEST_F(InitCommand, a_wrong_value_gets_the_complaint_of_the_gateway_and_nothing_
 }
 
 TEST_F(InitCommand, V33_a_file_with_a_password_is_for_its_owner_only) {
-  const auto ran = init(enough + " --store postgres://idem:s3cret@db/idem");
+  const auto ran = init(enough_words + " --store postgres://idem:s3cret@db/idem");
   EXPECT_EQ(ran.exit_code, 0) << ran.output;
   EXPECT_FALSE(ran.output.contains("s3cret")) << ran.output;
   EXPECT_EQ(mode(), 0600U);
@@ -107,9 +107,9 @@ TEST_F(InitCommand, V33_a_file_with_a_password_is_for_its_owner_only) {
 
 TEST_F(InitCommand, a_path_of_a_flag_means_the_same_in_a_file_of_another_folder) {
   fs::create_directory(file("etc"));
-  const auto ran = init(enough + " --store sqlite:./here.db --output etc/my idem.yaml");
+  const auto ran = init(enough_words + " --store sqlite:./here.db --output etc/my idem.yaml");
   EXPECT_EQ(ran.exit_code, 2) << "an argument too many\n" << ran.output;
-  const auto quoted = init(enough + " --store sqlite:./here.db --output 'etc/my idem.yaml'");
+  const auto quoted = init(enough_words + " --store sqlite:./here.db --output 'etc/my idem.yaml'");
   EXPECT_EQ(quoted.exit_code, 0) << quoted.output;
   EXPECT_TRUE(quoted.output.contains("\nidem gateway --config 'etc/my idem.yaml'\n"));
   const auto read = read_config(file("etc/my idem.yaml"));
@@ -118,14 +118,14 @@ TEST_F(InitCommand, a_path_of_a_flag_means_the_same_in_a_file_of_another_folder)
 }
 
 TEST_F(InitCommand, a_name_that_begins_with_a_dash_is_a_name) {
-  const auto ran = init(enough + " --output=-my.yaml");
+  const auto ran = init(enough_words + " --output=-my.yaml");
   EXPECT_EQ(ran.exit_code, 0) << ran.output;
   EXPECT_TRUE(ran.output.contains("\nidem gateway --config ./-my.yaml\n")) << ran.output;
   EXPECT_TRUE(fs::exists(file("-my.yaml")));
 }
 
 TEST_F(InitCommand, a_folder_that_is_missing_is_an_error_with_a_sentence) {
-  const auto ran = init(enough + " --output no/idem.yaml");
+  const auto ran = init(enough_words + " --output no/idem.yaml");
   EXPECT_EQ(ran.exit_code, 2) << ran.output;
   EXPECT_TRUE(ran.output.contains("--output: the folder of no/idem.yaml is not there"))
       << ran.output;
@@ -154,7 +154,7 @@ TEST_F(InitCommand, variables_count_as_everywhere) {
 }
 
 TEST_F(InitCommand, a_file_whose_check_fails_is_kept_and_the_command_says_so) {
-  const auto ran = init(enough, {"IDEM_LEASE=soon"});
+  const auto ran = init(enough_words, {"IDEM_LEASE=soon"});
   EXPECT_EQ(ran.exit_code, 2) << ran.output;
   EXPECT_TRUE(ran.output.contains("IDEM_LEASE: ")) << ran.output;
   EXPECT_TRUE(ran.output.contains("idem.yaml was kept. ")) << ran.output;
@@ -173,7 +173,7 @@ TEST_F(InitCommand, the_next_commands_fit_the_settings) {
   EXPECT_TRUE(header.output.contains("idem keys list --admin-url ")) << header.output;
   EXPECT_TRUE(header.output.contains("http://[::1]:82")) << header.output;
   fs::remove(file());
-  const auto any = init(enough + " --listen 127.0.0.1:0");
+  const auto any = init(enough_words + " --listen 127.0.0.1:0");
   EXPECT_TRUE(any.output.contains("# PORT: the gateway logs it")) << any.output;
 }
 

@@ -36,7 +36,7 @@ class ConfigPrecedence : public testing::Test {
   const std::filesystem::path started_in_ = std::filesystem::current_path();
 };
 
-const std::string enough =
+const std::string enough_text =
     "upstream: {url: \"http://127.0.0.1:9\"}\nscope: {from: authorization}\n";
 const std::vector<std::string> enough_flags{"--upstream", "http://127.0.0.1:9", "--scope",
                                             "authorization"};
@@ -46,9 +46,9 @@ std::string lease_of(const std::expected<cli::ReadSettings, std::vector<std::str
 }
 
 TEST_F(ConfigPrecedence, a_flag_beats_the_environment_beats_the_file_beats_the_default) {
-  const auto plain = file(enough).string();
+  const auto plain = file(enough_text).string();
   EXPECT_EQ(lease_of(read_settings({"--config", plain})), "60s");
-  const auto path = file(enough + "defaults: {lease: 61s}\n").string();
+  const auto path = file(enough_text + "defaults: {lease: 61s}\n").string();
   EXPECT_EQ(lease_of(read_settings({"--config", path})), "61s");
   const Variable lease("IDEM_LEASE", "62s");
   EXPECT_EQ(lease_of(read_settings({"--config", path})), "62s");

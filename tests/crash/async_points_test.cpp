@@ -16,23 +16,22 @@
 namespace idem::test {
 namespace {
 
-constexpr std::array points{"parsed",
-                            "fingerprinted",
-                            "reserve_before_commit",
-                            "reserve_after_commit",
-                            "claimed",
-                            "dispatch_before_first_byte",
-                            "dispatch_mid_request",
-                            "dispatch_sent",
-                            "response_head",
-                            "response_mid_body",
-                            "settle_before_commit",
-                            "settle_after_commit",
-                            "answer_before_first_byte",
-                            "answer_mid"};
-constexpr std::array<std::string_view, 3> shapes{"", "size=200000", "chunked,size=200000"};
+constexpr std::array async_points{"parsed",
+                                  "fingerprinted",
+                                  "reserve_before_commit",
+                                  "reserve_after_commit",
+                                  "claimed",
+                                  "dispatch_before_first_byte",
+                                  "dispatch_mid_request",
+                                  "dispatch_sent",
+                                  "response_head",
+                                  "response_mid_body",
+                                  "settle_before_commit",
+                                  "settle_after_commit",
+                                  "answer_before_first_byte",
+                                  "answer_mid"};
 
-void send_load(int client, unsigned seed, Gateway& gateway, Traffic& traffic) {
+void send_async_load(int client, unsigned seed, Gateway& gateway, Traffic& traffic) {
   std::mt19937 random(seed + static_cast<unsigned>(client) * 7919U);
   // Long enough for four commits of settlements, each of which may have many; the kill ends it.
   for (int i = 0; i < 40 && !gateway.process().ended(); ++i) {
@@ -45,7 +44,7 @@ void send_load(int client, unsigned seed, Gateway& gateway, Traffic& traffic) {
   }
 }
 
-AsyncOutcome crash_once(const std::string& kind, const std::string& point, unsigned seed) {
+AsyncOutcome crash_async_once(const std::string& kind, const std::string& point, unsigned seed) {
   std::mt19937 random(seed);
   const TempDir dir;
   std::optional<SharedStoreUrl> shared;
@@ -67,7 +66,7 @@ AsyncOutcome crash_once(const std::string& kind, const std::string& point, unsig
   Traffic traffic;
   std::vector<std::thread> clients;
   for (int i = 0; i < 3; ++i) {
-    clients.emplace_back([&, i] { send_load(i, seed, gateway, traffic); });
+    clients.emplace_back([&, i] { send_async_load(i, seed, gateway, traffic); });
   }
   for (auto& client : clients) client.join();
   // Accepted requests go on behind their clients; if the point is not reached in it, it never is.
@@ -94,7 +93,7 @@ TEST_P(AsyncCrashPoints, V19_V28_every_accepted_request_ends_and_nothing_runs_tw
   for (unsigned worker = 0; worker < 2; ++worker) {
     workers.emplace_back([&, worker] {
       for (std::size_t i = worker; i < outcomes.size(); i += 2) {
-        outcomes[i] = crash_once(kind, point, seed + static_cast<unsigned>(i));
+        outcomes[i] = crash_async_once(kind, point, seed + static_cast<unsigned>(i));
       }
     });
   }
@@ -114,7 +113,7 @@ TEST_P(AsyncCrashPoints, V19_V28_every_accepted_request_ends_and_nothing_runs_tw
 
 INSTANTIATE_TEST_SUITE_P(Points, AsyncCrashPoints,
                          testing::Combine(testing::Values("sqlite", "postgres"),
-                                          testing::ValuesIn(points)),
+                                          testing::ValuesIn(async_points)),
                          [](const auto& named) {
                            return std::get<0>(named.param) + "_" + std::get<1>(named.param);
                          });

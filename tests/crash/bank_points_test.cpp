@@ -1,5 +1,6 @@
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <chrono>
 #include <csignal>
 #include <ostream>
@@ -26,7 +27,7 @@ enum class Story : std::uint8_t {
   reported_early,  ///< It sends one while the attempt is under way, whose answer is lost then.
 };
 
-struct Case {
+struct BankCase {
   std::string dies;  ///< "gateway" or "worker"
   std::string store;
   Story story;
@@ -65,7 +66,7 @@ std::string_view faults_of(Story story) {
 
 bool is_reported(Story story) { return story == Story::reported || story == Story::reported_early; }
 
-std::vector<Case> cases() {
+std::vector<BankCase> bank_cases() {
   const std::vector<std::pair<Story, std::vector<std::string>>> points{
       {Story::charged,
        {"plan_before_commit:1", "plan_after_commit:1", "question_before_first_byte:1",
@@ -81,7 +82,7 @@ std::vector<Case> cases() {
        {"event_verified:1", "resolve_before_commit:1", "resolve_after_commit:1",
         "resolve_before_commit:2", "resolve_after_commit:2"}},
   };
-  std::vector<Case> all;
+  std::vector<BankCase> all;
   for (const auto& [story, ats] : points) {
     for (const auto& at : ats) {
       all.push_back({"gateway", "sqlite", story, at});
@@ -92,18 +93,18 @@ std::vector<Case> cases() {
   return all;
 }
 
-std::ostream& operator<<(std::ostream& out, const Case& one) {
+std::ostream& operator<<(std::ostream& out, const BankCase& one) {
   return out << one.dies << " on " << one.store << ", " << name_of(one.story) << ", " << one.at;
 }
 
-std::string test_name(const testing::TestParamInfo<Case>& info) {
-  const Case& one = info.param;
+std::string test_name(const testing::TestParamInfo<BankCase>& info) {
+  const BankCase& one = info.param;
   std::string at = one.at;
   std::ranges::replace(at, ':', '_');
   return fmt::format("{}_{}_{}_{}", one.dies, one.store, name_of(one.story), at);
 }
 
-class BankPoints : public testing::TestWithParam<Case> {
+class BankPoints : public testing::TestWithParam<BankCase> {
  protected:
   bool worker_dies() const { return GetParam().dies == "worker"; }
 
@@ -203,7 +204,7 @@ TEST_P(BankPoints, V19_V29_T63_the_next_one_settles_it_once_and_by_evidence) {
   fmt::print("kills={} charges={}\n", runs, bank.provider().ledger().effects);
 }
 
-INSTANTIATE_TEST_SUITE_P(At, BankPoints, testing::ValuesIn(cases()), test_name);
+INSTANTIATE_TEST_SUITE_P(At, BankPoints, testing::ValuesIn(bank_cases()), test_name);
 
 }  // namespace
 }  // namespace idem::test

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <array>
 #include <map>
 #include <mutex>
 #include <set>
@@ -50,6 +51,9 @@ class Judge {
   std::mutex mutex_;
   std::map<std::string, PerKey, std::less<>> keys_;
 };
+
+/// Answers small and large, in one piece and in many, so that "in the middle" has a middle.
+inline constexpr std::array<std::string_view, 3> shapes{"", "size=200000", "chunked,size=200000"};
 
 /// Settings under which a dead attempt is settled within seconds.
 std::vector<std::string> short_lease();

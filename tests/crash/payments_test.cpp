@@ -17,7 +17,7 @@ int kills_each() {
   return runs != nullptr ? std::stoi(runs) : 20;
 }
 
-struct Point {
+struct PaymentPoint {
   std::string name;
   std::string at;         ///< As IDEM_CRASH_AT has it.
   bool in_relay = false;  ///< Behind the answer, in the relay.
@@ -25,7 +25,7 @@ struct Point {
 
 /// Each transaction passes the settle points once: the reserve with the due flow, then
 /// payment_created, charged, finished.
-const std::vector<Point> points{
+const std::vector<PaymentPoint> payment_points{
     {"before_the_reserve", "reserve_before_commit:1"},
     {"behind_the_reserve", "reserve_after_commit:1"},
     {"before_the_first_phase_commits", "settle_before_commit:2"},
@@ -40,20 +40,20 @@ const std::vector<Point> points{
     {"in_the_relay_behind_the_answer", "response_head:2", true},
 };
 
-struct Case {
+struct PaymentCase {
   std::string store;
   std::string provider_is;
-  Point point;
+  PaymentPoint point;
 };
 
-std::ostream& operator<<(std::ostream& out, const Case& one) {
+std::ostream& operator<<(std::ostream& out, const PaymentCase& one) {
   return out << one.store << ", " << one.provider_is << ", " << one.point.at;
 }
 
-std::vector<Case> cases() {
-  std::vector<Case> all;
+std::vector<PaymentCase> payment_cases() {
+  std::vector<PaymentCase> all;
   for (const std::string store : {"sqlite", "postgres"}) {
-    for (const Point& point : points) {
+    for (const PaymentPoint& point : payment_points) {
       all.push_back({store, "deduplicates", point});
       // Where nobody is in doubt the others are as good.
       const bool is_in_doubt = point.at.starts_with("dispatch") || point.at == "response_head:1" ||
@@ -67,15 +67,16 @@ std::vector<Case> cases() {
   return all;
 }
 
-std::string name_of(const testing::TestParamInfo<Case>& info) {
+std::string name_of_payment_case(const testing::TestParamInfo<PaymentCase>& info) {
   std::string provider = info.param.provider_is;
   std::ranges::replace(provider, '-', '_');
   return info.param.store + "_" + provider + "_" + info.param.point.name;
 }
 
-class PaymentsKilled : public testing::TestWithParam<Case> {};
+class PaymentsKilled : public testing::TestWithParam<PaymentCase> {};
 
-INSTANTIATE_TEST_SUITE_P(At, PaymentsKilled, testing::ValuesIn(cases()), name_of);
+INSTANTIATE_TEST_SUITE_P(At, PaymentsKilled, testing::ValuesIn(payment_cases()),
+                         name_of_payment_case);
 
 /// Asks until it is no more under way, here or in an attempt that resumed it meanwhile.
 Response settled(const PaymentsService& service, const Request& request) {

@@ -28,9 +28,6 @@ constexpr std::array points{"parsed",
                             "answer_before_first_byte",
                             "answer_mid"};
 
-/// Answers small and large, in one piece and in many, so that "in the middle" has a middle.
-constexpr std::array<std::string_view, 3> shapes{"", "size=200000", "chunked,size=200000"};
-
 /// One client's share of the load: fresh keys, and now and then one that others use too.
 void send_load(int client, unsigned seed, Gateway& gateway, Judge& judge) {
   std::mt19937 random(seed + static_cast<unsigned>(client) * 7919U);

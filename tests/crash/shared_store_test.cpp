@@ -16,7 +16,7 @@
 namespace idem::test {
 namespace {
 
-constexpr int clients_per_gateway = 3;
+constexpr int clients_of_each_gateway = 3;
 
 class TwoGateways {
  protected:
@@ -35,7 +35,7 @@ class TwoGateways {
     std::vector<std::thread> clients;
     for (std::size_t at = 0; at < gateways.size(); ++at) {
       whereabouts[at].publish(gateways[at]->address());
-      for (int i = 0; i < clients_per_gateway; ++i) {
+      for (int i = 0; i < clients_of_each_gateway; ++i) {
         clients.emplace_back([&, at, i] { run_client(i, seed, whereabouts[at], judge_); });
       }
     }

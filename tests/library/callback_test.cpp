@@ -13,8 +13,8 @@ namespace {
 
 using namespace std::chrono_literals;
 
-struct Service {
-  explicit Service(FaultPlan plan) {
+struct CallbackService {
+  explicit CallbackService(FaultPlan plan) {
     auto inner = open_memory({});
     auto faulty = make_faulty(std::move(inner.value()), std::move(plan));
     engine = std::make_unique<Engine>(std::move(faulty));
@@ -24,7 +24,8 @@ struct Service {
   std::unique_ptr<CallbackGuard> guard;
 };
 
-std::future<Response> ask(CallbackGuard& guard, const Request& request, CallbackHandler handler) {
+std::future<Response> asked(CallbackGuard& guard, const Request& request,
+                             CallbackHandler handler) {
   auto promise = std::make_shared<std::promise<Response>>();
   guard.serve(request, std::move(handler),
               [promise](Response answer) { promise->set_value(std::move(answer)); });
@@ -44,14 +45,14 @@ TEST(Callback, S04_lost_calls_and_replies_cost_no_answer_and_repeat_no_work) {
   plan.seed = seed;
   plan.lose_call = 100;
   plan.lose_reply = 150;
-  Service service(std::move(plan));
+  CallbackService service(std::move(plan));
   std::map<std::string, std::atomic<int>> runs;
   std::vector<std::future<Response>> answers;
   for (int i = 0; i < 300; ++i) {
     const auto key = fmt::format("k{}", i % 60);
     auto& count = runs[key];
     answers.push_back(
-        ask(*service.guard, payment(key), [&count](std::shared_ptr<HandlerTurn> turn) {
+        asked(*service.guard, payment(key), [&count](std::shared_ptr<HandlerTurn> turn) {
           ++count;
           turn->finish(Response{201, {}, "done"});
         }));
@@ -75,32 +76,33 @@ TEST(Callback, S04_an_attempt_not_settled_in_time_is_settled_later) {
     if (std::holds_alternative<Complete>(call) && is_away) return Fault::refuse;
     return Fault::none;
   };
-  Service service(std::move(plan));
-  const auto first = ask(*service.guard, payment("k"), returning(Response{201, {}, "done"})).get();
+  CallbackService service(std::move(plan));
+  const auto first =
+      asked(*service.guard, payment("k"), returning(Response{201, {}, "done"})).get();
   EXPECT_EQ(first.status, 504) << first.body;
   EXPECT_EQ(code_of(first), "outcome_unknown");
   is_away = false;
   Response retry;
   while (retry.status != 201) {
-    retry = ask(*service.guard, payment("k"), returning(NotExecuted{})).get();
+    retry = asked(*service.guard, payment("k"), returning(NotExecuted{})).get();
     ASSERT_TRUE(retry.status == 201 || code_of(retry) == "in_progress") << retry.body;
   }
   EXPECT_EQ(retry.body, "done");
 }
 
 TEST(Callback, T57_a_turn_that_is_dropped_or_answers_twice_counts_once) {
-  Service service({});
-  auto dropped = ask(*service.guard, payment("k1"), [](std::shared_ptr<HandlerTurn>) {});
+  CallbackService service({});
+  auto dropped = asked(*service.guard, payment("k1"), [](std::shared_ptr<HandlerTurn>) {});
   EXPECT_EQ(code_of(dropped.get()), "outcome_unknown");
   std::shared_ptr<HandlerTurn> kept;
-  auto twice = ask(*service.guard, payment("k2"), [&](std::shared_ptr<HandlerTurn> turn) {
+  auto twice = asked(*service.guard, payment("k2"), [&](std::shared_ptr<HandlerTurn> turn) {
     turn->finish(Response{201, {}, "first"});
     turn->finish(NotExecuted{});
     turn->threw();
     kept = turn;
   });
   EXPECT_EQ(twice.get().body, "first");
-  EXPECT_EQ(ask(*service.guard, payment("k2"), returning(Response{})).get().body, "first");
+  EXPECT_EQ(asked(*service.guard, payment("k2"), returning(Response{})).get().body, "first");
   service.engine.reset();
   // It outlived the engine.
   EXPECT_EQ(kept->request().scope, "acme");
@@ -116,15 +118,15 @@ TEST(Callback, T57_a_turn_that_is_dropped_or_answers_twice_counts_once) {
 }
 
 TEST(Callback, S06_a_refusal_arrives_before_serve_returns_and_a_guard_may_go_first) {
-  Service service({});
+  CallbackService service({});
   Request request = payment("k");
   request.scope.clear();
-  auto refused = ask(*service.guard, request, returning(Response{}));
+  auto refused = asked(*service.guard, request, returning(Response{}));
   ASSERT_EQ(refused.wait_for(0s), std::future_status::ready);
   EXPECT_EQ(code_of(refused.get()), "scope_missing");
   std::shared_ptr<HandlerTurn> kept;
   std::promise<void> begun;
-  auto answer = ask(*service.guard, payment("k"), [&](std::shared_ptr<HandlerTurn> turn) {
+  auto answer = asked(*service.guard, payment("k"), [&](std::shared_ptr<HandlerTurn> turn) {
     kept = std::move(turn);
     begun.set_value();
   });

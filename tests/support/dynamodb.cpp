@@ -14,7 +14,7 @@
 namespace idem::test {
 namespace {
 
-const std::string script = IDEM_SOURCE_DIR "/tests/servers/dynamodb";
+const std::string dynamodb_script = IDEM_SOURCE_DIR "/tests/servers/dynamodb";
 
 std::string endpoint_of(const std::string& folder) {
   std::string port;
@@ -25,19 +25,19 @@ std::string endpoint_of(const std::string& folder) {
 }  // namespace
 
 DynamodbServer::DynamodbServer(const std::string& settings)
-    : folder_(output_of(script + " start " + settings)), endpoint_(endpoint_of(folder_)) {
+    : folder_(output_of(dynamodb_script + " start " + settings)), endpoint_(endpoint_of(folder_)) {
   if (folder_.empty()) {
     std::cerr << "no dynalite could be started: scripts/need-node-clients\n";
     std::abort();
   }
 }
 
-DynamodbServer::~DynamodbServer() { output_of(script + " stop " + folder_); }
+DynamodbServer::~DynamodbServer() { output_of(dynamodb_script + " stop " + folder_); }
 
-void DynamodbServer::crash() { output_of(script + " crash " + folder_); }
-void DynamodbServer::start() { output_of(script + " restart " + folder_); }
-void DynamodbServer::pause() { output_of(script + " pause " + folder_); }
-void DynamodbServer::go_on() { output_of(script + " continue " + folder_); }
+void DynamodbServer::crash() { output_of(dynamodb_script + " crash " + folder_); }
+void DynamodbServer::start() { output_of(dynamodb_script + " restart " + folder_); }
+void DynamodbServer::pause() { output_of(dynamodb_script + " pause " + folder_); }
+void DynamodbServer::go_on() { output_of(dynamodb_script + " continue " + folder_); }
 
 std::string shared_dynamodb_endpoint() {
   static const std::string endpoint = [] {

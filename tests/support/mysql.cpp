@@ -10,19 +10,12 @@
 
 #include <cstdlib>
 #include <filesystem>
-#include <fstream>
 #include <iostream>
 
 namespace idem::test {
 namespace {
 
-const std::string script = IDEM_SOURCE_DIR "/tests/servers/mysql";
-
-std::string first_field_of(const std::string& path) {
-  std::string field;
-  std::ifstream(path) >> field;
-  return field;
-}
+const std::string mysql_script = IDEM_SOURCE_DIR "/tests/servers/mysql";
 
 /// Of the server that CTest started; empty where it started none, or where it is gone.
 const std::string& ctest_folder() {
@@ -40,7 +33,7 @@ std::string url_of(const std::string& address, const std::string& database) {
 }  // namespace
 
 MysqlServer::MysqlServer(const std::string& settings)
-    : folder_(output_of("IDEM_MYSQL_TEMPLATE=" + ctest_folder() + "/template " + script +
+    : folder_(output_of("IDEM_MYSQL_TEMPLATE=" + ctest_folder() + "/template " + mysql_script +
                         " start " + settings)),
       address_("127.0.0.1:" + first_field_of(folder_ + "/port")) {
   if (folder_.empty()) {
@@ -51,16 +44,16 @@ MysqlServer::MysqlServer(const std::string& settings)
   (void)MysqlSession(url_of(address_, "")).try_run("CREATE DATABASE idem");
 }
 
-MysqlServer::~MysqlServer() { output_of(script + " stop " + folder_); }
+MysqlServer::~MysqlServer() { output_of(mysql_script + " stop " + folder_); }
 
 std::string MysqlServer::url() const { return url_of(address_, "idem"); }
 
-void MysqlServer::crash() { output_of(script + " crash " + folder_); }
+void MysqlServer::crash() { output_of(mysql_script + " crash " + folder_); }
 void MysqlServer::start(const std::string& settings) {
-  output_of(script + " restart " + folder_ + " " + settings);
+  output_of(mysql_script + " restart " + folder_ + " " + settings);
 }
-void MysqlServer::pause() { output_of(script + " pause " + folder_); }
-void MysqlServer::go_on() { output_of(script + " continue " + folder_); }
+void MysqlServer::pause() { output_of(mysql_script + " pause " + folder_); }
+void MysqlServer::go_on() { output_of(mysql_script + " continue " + folder_); }
 
 std::string shared_mysql_address() {
   static const std::string address = [] {

@@ -15,7 +15,7 @@
 namespace idem::test {
 namespace {
 
-const std::string script = IDEM_SOURCE_DIR "/tests/servers/postgres";
+const std::string postgres_script = IDEM_SOURCE_DIR "/tests/servers/postgres";
 
 std::string uri_of(const std::string& folder, const std::string& database) {
   return "postgres:///" + database + "?host=" + folder + "&user=postgres";
@@ -24,10 +24,10 @@ std::string uri_of(const std::string& folder, const std::string& database) {
 }  // namespace
 
 PostgresServer::PostgresServer(const std::string& settings)
-    : PostgresServer(Started{output_of(script + " start " + settings)}) {}
+    : PostgresServer(Started{output_of(postgres_script + " start " + settings)}) {}
 
 PostgresServer PostgresServer::standby_of(const PostgresServer& primary) {
-  return PostgresServer(Started{output_of(script + " standby " + primary.folder())});
+  return PostgresServer(Started{output_of(postgres_script + " standby " + primary.folder())});
 }
 
 PostgresServer::PostgresServer(Started started) : folder_(std::move(started.folder)) {
@@ -37,18 +37,18 @@ PostgresServer::PostgresServer(Started started) : folder_(std::move(started.fold
   }
 }
 
-PostgresServer::~PostgresServer() { output_of(script + " stop " + folder_); }
+PostgresServer::~PostgresServer() { output_of(postgres_script + " stop " + folder_); }
 
-void PostgresServer::stop() { output_of(script + " crash " + folder_); }
-void PostgresServer::promote() { output_of(script + " promote " + folder_); }
-void PostgresServer::start() { output_of(script + " restart " + folder_); }
+void PostgresServer::stop() { output_of(postgres_script + " crash " + folder_); }
+void PostgresServer::promote() { output_of(postgres_script + " promote " + folder_); }
+void PostgresServer::start() { output_of(postgres_script + " restart " + folder_); }
 
 std::string PostgresServer::uri(const std::string& database) const {
   return uri_of(folder_, database);
 }
 
 std::string PostgresServer::pooled_uri(const std::string& mode, int connections) {
-  output_of(script + " pool " + folder_ + " " + mode + " " + std::to_string(connections));
+  output_of(postgres_script + " pool " + folder_ + " " + mode + " " + std::to_string(connections));
   return uri_of(folder_ + "/pool", "postgres") + "&port=6432";
 }
 
@@ -62,7 +62,7 @@ const std::string& shared_folder() {
       return found;
     }
     static const PostgresServer own;
-    output_of(script + " pool " + own.folder());
+    output_of(postgres_script + " pool " + own.folder());
     return own.folder();
   }();
   return folder;

@@ -6,23 +6,16 @@
 #include <unistd.h>
 
 #include <cstdlib>
-#include <fstream>
 #include <iostream>
 #include <sstream>
 
 namespace idem::test {
 namespace {
 
-const std::string script = IDEM_SOURCE_DIR "/tests/servers/redis";
-
-std::string first_field_of(const std::string& path) {
-  std::string field;
-  std::ifstream(path) >> field;
-  return field;
-}
+const std::string redis_script = IDEM_SOURCE_DIR "/tests/servers/redis";
 
 std::vector<std::string> folders_of(const std::string& command) {
-  std::istringstream words(output_of(script + " " + command));
+  std::istringstream words(output_of(redis_script + " " + command));
   std::vector<std::string> folders;
   for (std::string one; words >> one;) folders.push_back(one);
   if (folders.empty()) {
@@ -50,17 +43,17 @@ RedisServer::RedisServer(RedisServer&& other) noexcept
     : folder_(std::exchange(other.folder_, {})), address_(std::move(other.address_)) {}
 
 RedisServer::~RedisServer() {
-  if (!folder_.empty()) output_of(script + " stop " + folder_);
+  if (!folder_.empty()) output_of(redis_script + " stop " + folder_);
 }
 
 RedisServer RedisServer::replica_of(const RedisServer& master) {
   return RedisServer(folders_of("replica " + master.folder_).front(), 0);
 }
 
-void RedisServer::crash() { output_of(script + " crash " + folder_); }
-void RedisServer::start() { output_of(script + " restart " + folder_); }
-void RedisServer::pause() { output_of(script + " pause " + folder_); }
-void RedisServer::go_on() { output_of(script + " continue " + folder_); }
+void RedisServer::crash() { output_of(redis_script + " crash " + folder_); }
+void RedisServer::start() { output_of(redis_script + " restart " + folder_); }
+void RedisServer::pause() { output_of(redis_script + " pause " + folder_); }
+void RedisServer::go_on() { output_of(redis_script + " continue " + folder_); }
 
 std::string RedisServer::ask(const std::string& command) const {
   return output_of("redis-cli -s " + socket() + " " + command + " 2>&1");

@@ -3,6 +3,7 @@
 #include "support/time_spent.hpp"
 
 #include <cstdio>
+#include <fstream>
 
 namespace idem::test {
 
@@ -17,6 +18,12 @@ std::string output_of(const std::string& command) {
   const int status = ::pclose(pipe);
   while (text.ends_with('\n')) text.pop_back();
   return status == 0 ? text : std::string();
+}
+
+std::string first_field_of(const std::string& path) {
+  std::string field;
+  std::ifstream(path) >> field;
+  return field;
 }
 
 }  // namespace idem::test

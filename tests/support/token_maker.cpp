@@ -21,16 +21,16 @@ const unsigned char* bytes_of(Text text) {
   return reinterpret_cast<const unsigned char*>(text.data());
 }
 
-void must(bool done) {
+void must_work(bool done) {
   if (!done) std::abort();
 }
 
 std::string number(EVP_PKEY* key, const char* name, int width = 0) {
   BIGNUM* value = nullptr;
-  must(EVP_PKEY_get_bn_param(key, name, &value) == 1);
+  must_work(EVP_PKEY_get_bn_param(key, name, &value) == 1);
   const int size = width > 0 ? width : BN_num_bytes(value);
   std::string bytes(static_cast<std::size_t>(size), '\0');
-  must(BN_bn2binpad(value, reinterpret_cast<unsigned char*>(bytes.data()), size) == size);
+  must_work(BN_bn2binpad(value, reinterpret_cast<unsigned char*>(bytes.data()), size) == size);
   BN_free(value);
   return bytes;
 }
@@ -39,11 +39,11 @@ std::string number(EVP_PKEY* key, const char* name, int width = 0) {
 std::string pair_of(const std::string& der) {
   const auto* at = bytes_of(der);
   ECDSA_SIG* signature = d2i_ECDSA_SIG(nullptr, &at, static_cast<long>(der.size()));
-  must(signature != nullptr);
+  must_work(signature != nullptr);
   std::string pair(64, '\0');
   auto* out = reinterpret_cast<unsigned char*>(pair.data());
-  must(BN_bn2binpad(ECDSA_SIG_get0_r(signature), out, 32) == 32);
-  must(BN_bn2binpad(ECDSA_SIG_get0_s(signature), out + 32, 32) == 32);
+  must_work(BN_bn2binpad(ECDSA_SIG_get0_r(signature), out, 32) == 32);
+  must_work(BN_bn2binpad(ECDSA_SIG_get0_s(signature), out + 32, 32) == 32);
   ECDSA_SIG_free(signature);
   return pair;
 }
@@ -72,21 +72,21 @@ TokenMaker::TokenMaker(std::string algorithm, unsigned bits) : algorithm_(std::m
   EVP_PKEY* key = nullptr;
   if (algorithm_ == "HS256") {
     secret_.resize(48);
-    must(RAND_bytes(reinterpret_cast<unsigned char*>(secret_.data()), 48) == 1);
+    must_work(RAND_bytes(reinterpret_cast<unsigned char*>(secret_.data()), 48) == 1);
     secret_ = base64url(secret_);
     return;
   }
   if (algorithm_ == "ES256") key = EVP_EC_gen("P-256");
   if (algorithm_ == "EdDSA") key = EVP_PKEY_Q_keygen(nullptr, nullptr, "ED25519");
   if (key == nullptr) key = EVP_RSA_gen(bits);
-  must(key != nullptr);
+  must_work(key != nullptr);
   key_ = std::shared_ptr<EVP_PKEY>(key, &EVP_PKEY_free);
 }
 
 std::string TokenMaker::key_text() const {
   if (!key_) return secret_;
   BIO* out = BIO_new(BIO_s_mem());
-  must(PEM_write_bio_PUBKEY(out, key_.get()) == 1);
+  must_work(PEM_write_bio_PUBKEY(out, key_.get()) == 1);
   char* data = nullptr;
   const long size = BIO_get_mem_data(out, &data);
   std::string text(data, static_cast<std::size_t>(size));
@@ -105,7 +105,7 @@ std::string TokenMaker::jwk(Text more) const {
   } else if (algorithm_ == "EdDSA") {
     std::array<unsigned char, 32> raw{};
     std::size_t size = raw.size();
-    must(EVP_PKEY_get_raw_public_key(key_.get(), raw.data(), &size) == 1);
+    must_work(EVP_PKEY_get_raw_public_key(key_.get(), raw.data(), &size) == 1);
     members = R"("kty":"OKP","crv":"Ed25519","x":")" +
               base64url({reinterpret_cast<const char*>(raw.data()), size}) + '"';
   } else {
@@ -121,16 +121,16 @@ std::string TokenMaker::signature(Text text) const {
   EVP_MD_CTX* context = EVP_MD_CTX_new();
   EVP_PKEY_CTX* options = nullptr;
   const EVP_MD* digest = algorithm_ == "EdDSA" ? nullptr : EVP_sha256();
-  must(EVP_DigestSignInit(context, &options, digest, nullptr, key_.get()) == 1);
+  must_work(EVP_DigestSignInit(context, &options, digest, nullptr, key_.get()) == 1);
   if (algorithm_ == "PS256") {
-    must(EVP_PKEY_CTX_set_rsa_padding(options, RSA_PKCS1_PSS_PADDING) == 1);
-    must(EVP_PKEY_CTX_set_rsa_pss_saltlen(options, RSA_PSS_SALTLEN_DIGEST) == 1);
+    must_work(EVP_PKEY_CTX_set_rsa_padding(options, RSA_PKCS1_PSS_PADDING) == 1);
+    must_work(EVP_PKEY_CTX_set_rsa_pss_saltlen(options, RSA_PSS_SALTLEN_DIGEST) == 1);
   }
   std::size_t size = 0;
-  must(EVP_DigestSign(context, nullptr, &size, bytes_of(text), text.size()) == 1);
+  must_work(EVP_DigestSign(context, nullptr, &size, bytes_of(text), text.size()) == 1);
   std::string out(size, '\0');
-  must(EVP_DigestSign(context, reinterpret_cast<unsigned char*>(out.data()), &size, bytes_of(text),
-                      text.size()) == 1);
+  must_work(EVP_DigestSign(context, reinterpret_cast<unsigned char*>(out.data()), &size,
+                           bytes_of(text), text.size()) == 1);
   out.resize(size);
   EVP_MD_CTX_free(context);
   return algorithm_ == "ES256" ? pair_of(out) : out;

@@ -56,7 +56,7 @@ int exit_code_of_status(int status) {
 }  // namespace
 
 OperatorCommand::OperatorCommand(const Command& program, const char* name, const char* text,
-                                 Form form)
+                                 const Form& form)
     : name_(form.parent.empty() ? name : form.parent + " " + name),
       command_(program.add_command(name, text)) {
   access_.operator_name = login_name();

@@ -24,7 +24,7 @@ class OperatorCommand {
     std::string parent{};  ///< The command of which this is a verb; empty: of none.
   };
   /// Declares the command with the options of all its verbs; `program` outlives this.
-  OperatorCommand(const Command& program, const char* name, const char* text, Form form);
+  OperatorCommand(const Command& program, const char* name, const char* text, const Form& form);
   OperatorCommand(const Command& program, const char* name, const char* text)
       : OperatorCommand(program, name, text, Form()) {}
 

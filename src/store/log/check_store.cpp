@@ -284,10 +284,10 @@ class Checking {
   /// A file without present versions is deleted, so what is noted must not be too little.
   void files() {
     std::set<std::uint32_t> noted_files;
-    const auto at = db_.iterate(Family::segments);
-    for (at->SeekToFirst(); at->Valid(); at->Next()) {
-      const auto file = static_cast<std::uint32_t>(ordered_at(view(at->key()), 0));
-      const std::uint64_t noted = ordered_at(view(at->value()), 0);
+    auto at = db_.iterate(Family::segments);
+    for (at.to_first(); at.is_on_key(); at.next()) {
+      const auto file = static_cast<std::uint32_t>(ordered_at(at.key(), 0));
+      const std::uint64_t noted = ordered_at(at.value(), 0);
       noted_files.insert(file);
       // Those of records that cannot be read are not counted.
       const bool fits =
@@ -298,7 +298,7 @@ class Checking {
           fmt::format("{} bytes are noted as present, and {} are", noted, present_bytes_[file]),
           file_todo::table);
     }
-    db_.check(*at, "the files of versions");
+    db_.check(at, "the files of versions");
     for (const auto& [file, bytes] : present_bytes_) {
       if (bytes == 0 || noted_files.contains(file)) continue;
       findings_.add(fmt::format("file of versions {}", file),
@@ -310,9 +310,9 @@ class Checking {
   void due_lists() {
     std::uint64_t listed = 0;
     bool is_whole = true;
-    const auto at = db_.iterate(Family::due);
-    for (at->SeekToFirst(); at->Valid(); at->Next()) {
-      is_whole = DueLists::each(view(at->key()), view(at->value()),
+    auto at = db_.iterate(Family::due);
+    for (at.to_first(); at.is_on_key(); at.next()) {
+      is_whole = DueLists::each(at.key(), at.value(),
                                 [&](const DueLists::Entry& entry) {
                                   const auto present = db_.ids().find(entry.id);
                                   const auto place = static_cast<std::uint64_t>(entry.place);
@@ -320,7 +320,7 @@ class Checking {
                                 }) &&
                  is_whole;
     }
-    db_.check(*at, "due lists");
+    db_.check(at, "due lists");
     if (!is_whole) {
       findings_.add("lists of what is due", "one is damaged", file_todo::table);
     } else if (report_.found == 0 && listed != due_) {
@@ -331,15 +331,15 @@ class Checking {
   }
 
   void evidence() {
-    const auto at = db_.iterate(Family::evidence);
-    for (at->SeekToFirst(); at->Valid(); at->Next()) {
+    auto at = db_.iterate(Family::evidence);
+    for (at.to_first(); at.is_on_key(); at.next()) {
       ++report_.evidence;  // Twice, if a move was cut off between their two places.
-      const auto id = to_id(view(at->key()).substr(0, sizeof(RecordId::bytes)));
-      if (id && parse_evidence_value(*id, view(at->value()))) continue;
+      const auto id = to_id(at.key().substr(0, sizeof(RecordId::bytes)));
+      if (id && parse_evidence_value(*id, at.value())) continue;
       findings_.add(id.value_or(RecordId{}), "a line of its evidence does not match its checksum",
                     file_todo::evidence);
     }
-    db_.check(*at, "evidence");
+    db_.check(at, "evidence");
   }
 
   void journals() {

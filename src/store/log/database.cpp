@@ -11,6 +11,8 @@
 
 #include <fmt/format.h>
 #include <rocksdb/convenience.h>
+#include <rocksdb/db.h>
+#include <rocksdb/utilities/write_batch_with_index.h>
 
 #include <sys/stat.h>
 
@@ -52,30 +54,6 @@ StoreError database_failure(const std::string& path, const Status& status) {
   }
   return {StoreError::Code::refused, fmt::format("{}: {}", path, text)};
 }
-
-/// Copies what readers of the transaction saw into what is written.
-class Copy final : public ::rocksdb::WriteBatch::Handler {
- public:
-  Copy(::rocksdb::WriteBatchBase& to, const std::vector<::rocksdb::ColumnFamilyHandle*>& handles)
-      : to_(to), handles_(handles) {}
-  Status PutCF(std::uint32_t family, const ::rocksdb::Slice& key,
-               const ::rocksdb::Slice& value) override {
-    return to_.Put(handle(family), key, value);
-  }
-  Status DeleteCF(std::uint32_t family, const ::rocksdb::Slice& key) override {
-    return to_.Delete(handle(family), key);
-  }
-
- private:
-  ::rocksdb::ColumnFamilyHandle* handle(std::uint32_t id) const {
-    for (auto* const one : handles_) {
-      if (one->GetID() == id) return one;
-    }
-    return nullptr;
-  }
-  ::rocksdb::WriteBatchBase& to_;
-  const std::vector<::rocksdb::ColumnFamilyHandle*>& handles_;
-};
 
 /// The number of the frame that the index ends with.
 constexpr std::string_view last_frame_key = "last_frame";
@@ -206,10 +184,10 @@ std::vector<IdEntry> entries_in(std::string_view bytes) {
 }  // namespace
 
 std::expected<void, std::string> Database::catch_up() {
-  Bytes value;
+  std::string value;
   const auto found = get(Family::meta, last_frame_key, value);
   if (!found) return std::unexpected(found.error());
-  const auto last = *found ? parse_last_frame(view(value)) : std::optional<std::uint64_t>(0);
+  const auto last = *found ? parse_last_frame(value) : std::optional<std::uint64_t>(0);
   if (!last) return std::unexpected("the end of its index is damaged");
   const std::uint64_t saved_ids = ids_.saved_to();
   std::string damage;
@@ -246,8 +224,8 @@ std::expected<void, std::string> Database::catch_up() {
 
 void Database::write_to_index(std::string_view changes) {
   ::rocksdb::WriteBatch batch{std::string(changes)};
-  Copy copy(*seen_, handles_);
-  const Status status = is_look_ ? batch.Iterate(&copy) : db_->Write(without_log(), &batch);
+  const Status status =
+      is_look_ ? copy_changes(batch, *seen_, handles_) : db_->Write(without_log(), &batch);
   if (!status.ok()) fail_closed(status, "catching up with the log");
 }
 
@@ -261,9 +239,9 @@ void Database::begin_file_of_log() {
 void Database::note_what_is_saved() {
   ::rocksdb::ReadOptions in_files;
   in_files.read_tier = ::rocksdb::kPersistedTier;
-  Bytes value;
+  std::string value;
   const Status status = db_->Get(in_files, handle(Family::meta), slice(last_frame_key), &value);
-  const auto indexed = status.ok() ? parse_last_frame(view(value)) : std::nullopt;
+  const auto indexed = status.ok() ? parse_last_frame(value) : std::nullopt;
   log_.allow_reuse(std::min({indexed.value_or(0), records_.synced_to(), ids_.saved_to()}));
 }
 
@@ -320,7 +298,8 @@ Database::Database(const DatabaseSettings& how, RunningSection& running)
       records_(how.path + "/records", how.sizes, background_),
       ids_(how.path + "/ids",
            {.memtable_entries = how.sizes.buffer_bytes / index_entry_bytes,
-            .cache_bytes = how.sizes.cache_bytes - index_cache_bytes(how.sizes)}) {}
+            .cache_bytes = how.sizes.cache_bytes - index_cache_bytes(how.sizes)}),
+      batch_(std::make_unique<::rocksdb::WriteBatch>()) {}
 
 Database::~Database() {
   // Before RocksDB's lock goes: what they write, another process must not meet.
@@ -339,10 +318,10 @@ Database::~Database() {
 }
 
 void Database::append(Family family, std::string_view key, std::string_view value) {
-  batch_.Put(handle(family), slice(key), slice(value));
+  batch_->Put(handle(family), slice(key), slice(value));
 }
 void Database::remove(Family family, std::string_view key) {
-  batch_.Delete(handle(family), slice(key));
+  batch_->Delete(handle(family), slice(key));
 }
 void Database::put(Family family, std::string_view key, std::string_view value) {
   seen_->Put(handle(family), slice(key), slice(value));
@@ -351,8 +330,8 @@ void Database::erase(Family family, std::string_view key) {
   seen_->Delete(handle(family), slice(key));
 }
 
-std::expected<bool, std::string> Database::get(Family family, std::string_view key, Bytes& value) {
-  value.Reset();
+std::expected<bool, std::string> Database::get(Family family, std::string_view key,
+                                               std::string& value) {
   // A look has in `seen_` what the log has beside the index.
   const Status status =
       is_look_ ? seen_->GetFromBatchAndDB(db_.get(), {}, handle(family), slice(key), &value)
@@ -372,37 +351,38 @@ std::expected<bool, std::string> Database::find(Family family, std::string_view 
   return std::unexpected(status.ToString());
 }
 
-std::unique_ptr<::rocksdb::Iterator> Database::iterate(Family family) {
-  auto* const base = db_->NewIterator({}, handle(family));
-  if (seen_->GetWriteBatch()->Count() == 0) return std::unique_ptr<::rocksdb::Iterator>(base);
-  return std::unique_ptr<::rocksdb::Iterator>(seen_->NewIteratorWithBase(handle(family), base));
+IndexCursor Database::iterate(Family family) {
+  std::unique_ptr<::rocksdb::Iterator> at(db_->NewIterator({}, handle(family)));
+  if (seen_->GetWriteBatch()->Count() > 0) {
+    at.reset(seen_->NewIteratorWithBase(handle(family), at.release()));
+  }
+  return IndexCursor(std::move(at));
 }
 
-void Database::check(const ::rocksdb::Iterator& at, std::string_view doing) const {
+void Database::check(const IndexCursor& at, std::string_view doing) const {
   if (!at.status().ok()) fail_closed(at.status(), doing);
 }
 
 bool Database::has_written() const noexcept {
-  return batch_.Count() > 0 || !id_changes_.empty() || running_->has_changed() ||
+  return batch_->Count() > 0 || !id_changes_.empty() || running_->has_changed() ||
          seen_->GetWriteBatch()->Count() > 0;
 }
 
 void Database::commit() {
   if (seen_->GetWriteBatch()->Count() > 0) {
-    Copy copy(batch_, handles_);
-    const Status copied = seen_->GetWriteBatch()->Iterate(&copy);
+    const Status copied = copy_changes(*seen_->GetWriteBatch(), *batch_, handles_);
     if (!copied.ok()) fail_closed(copied, "commit");
     seen_->Clear();
   }
-  if (batch_.Count() == 0 && id_changes_.empty() && !running_->has_changed()) return;
+  if (batch_->Count() == 0 && id_changes_.empty() && !running_->has_changed()) return;
   // All running records at the beginning of each file, so that a start need not read those before.
   const bool is_whole = log_.begins_file();
   if (is_whole) begin_file_of_log();
   append(Family::meta, last_frame_key, to_value(last_frame_key, log_.last_number() + 1));
-  build_frame(batch_.Data(), is_whole);
+  build_frame(batch_->Data(), is_whole);
   log_.append(versions_, frame_);
   records_.append(versions_, log_.last_number());
-  const Status status = db_->Write(without_log(), &batch_);
+  const Status status = db_->Write(without_log(), batch_.get());
   if (!status.ok()) fail_closed(status, "commit");
   ids_.apply(id_changes_, log_.last_number());
   while (saved_parts_ < std::min(save_parts, 1 + log_.quarters())) save_part();
@@ -410,7 +390,7 @@ void Database::commit() {
     note_what_is_saved();
     log_.prepare_next();
   }
-  batch_.Clear();
+  batch_->Clear();
   versions_.clear();
   id_changes_.clear();
 }
@@ -466,14 +446,14 @@ std::expected<void, std::string> Database::copy_index_to(const std::string& path
   const std::unique_ptr<::rocksdb::DB> to(opened);
   ::rocksdb::WriteBatch batch;
   for (std::size_t i = 0; i < family_count && status.ok(); ++i) {
-    const auto at = iterate(static_cast<Family>(i));
-    for (at->SeekToFirst(); at->Valid() && status.ok(); at->Next()) {
-      batch.Put(handles[i], at->key(), at->value());
+    auto at = iterate(static_cast<Family>(i));
+    for (at.to_first(); at.is_on_key() && status.ok(); at.next()) {
+      batch.Put(handles[i], slice(at.key()), slice(at.value()));
       if (batch.GetDataSize() < backed_up_at_once) continue;
       status = to->Write(without_log(), &batch);
       batch.Clear();
     }
-    if (status.ok()) status = at->status();
+    if (status.ok()) status = at.status();
   }
   if (copied_at && status.ok()) {
     status = batch.Put(handles[static_cast<std::size_t>(Family::meta)], slice(meta_copied_at),
@@ -487,8 +467,13 @@ std::expected<void, std::string> Database::copy_index_to(const std::string& path
 }
 
 void Database::fail_closed(const Status& status, std::string_view doing) const noexcept {
-  std::fprintf(stderr, "idem: log store failed path=%s doing=%.*s: %s; stopping\n", path_.c_str(),
-               static_cast<int>(doing.size()), doing.data(), status.ToString().c_str());
+  fail_closed(status.ToString(), doing);
+}
+
+void Database::fail_closed(std::string_view why, std::string_view doing) const noexcept {
+  std::fprintf(stderr, "idem: log store failed path=%s doing=%.*s: %.*s; stopping\n", path_.c_str(),
+               static_cast<int>(doing.size()), doing.data(), static_cast<int>(why.size()),
+               why.data());
   std::abort();
 }
 

@@ -2,6 +2,7 @@
 
 #include "store/log/commit_log.hpp"
 #include "store/log/ids/id_table.hpp"
+#include "store/log/index_cursor.hpp"
 #include "store/log/log_store.hpp"
 #include "store/log/making.hpp"
 #include "store/log/running_section.hpp"
@@ -9,15 +10,21 @@
 
 #include <idem/store.hpp>
 
-#include <rocksdb/db.h>
-#include <rocksdb/utilities/write_batch_with_index.h>
-
+#include <cstdint>
 #include <expected>
 #include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
+
+namespace rocksdb {
+class ColumnFamilyHandle;
+class DB;
+class WriteBatch;
+class WriteBatchWithIndex;
+struct DBOptions;
+}  // namespace rocksdb
 
 namespace idem::segments {
 
@@ -48,8 +55,6 @@ struct DatabaseSettings {
 /// the process, as sqlite's: nobody knows what the next start will find.
 class Database {
  public:
-  using Bytes = ::rocksdb::PinnableSlice;
-
   /// Makes it if there is none. Fills `running`, which every commit writes into its frame from then
   /// on.
   static std::expected<std::unique_ptr<Database>, StoreError> open(const DatabaseSettings& how,
@@ -73,13 +78,13 @@ class Database {
   void erase(Family family, std::string_view key);
 
   /// False: there is none. An error: it cannot be read, because the medium damaged it.
-  std::expected<bool, std::string> get(Family family, std::string_view key, Bytes& value);
+  std::expected<bool, std::string> get(Family family, std::string_view key, std::string& value);
   /// With what this transaction put.
   std::expected<bool, std::string> find(Family family, std::string_view key, std::string& value);
   /// With what this transaction put. A failure while it moves: call check().
-  std::unique_ptr<::rocksdb::Iterator> iterate(Family family);
-  /// Ends the process if the iterator has met damage: what comes next is unknown.
-  void check(const ::rocksdb::Iterator& at, std::string_view doing) const;
+  IndexCursor iterate(Family family);
+  /// Ends the process if the cursor has met damage: what comes next is unknown.
+  void check(const IndexCursor& at, std::string_view doing) const;
 
   IdTable& ids() noexcept { return ids_; }
   /// As CommitLog's.
@@ -121,8 +126,7 @@ class Database {
 
   const std::string& path() const noexcept { return path_; }
 
-  [[noreturn]] void fail_closed(const ::rocksdb::Status& status,
-                                std::string_view doing) const noexcept;
+  [[noreturn]] void fail_closed(std::string_view why, std::string_view doing) const noexcept;
 
  private:
   static constexpr std::uint64_t save_parts = 3;  ///< See save_part().
@@ -132,6 +136,8 @@ class Database {
     return handles_[static_cast<std::size_t>(family)];
   }
 
+  [[noreturn]] void fail_closed(const ::rocksdb::Status& status,
+                                std::string_view doing) const noexcept;
   ::rocksdb::Status open_index(const ::rocksdb::DBOptions& options, const LogSizes& sizes);
   std::expected<void, std::string> catch_up();
   void write_to_index(std::string_view changes);
@@ -161,15 +167,8 @@ class Database {
   std::string ids_bytes_;
   std::unique_ptr<::rocksdb::DB> db_;
   std::vector<::rocksdb::ColumnFamilyHandle*> handles_;
-  ::rocksdb::WriteBatch batch_;
+  std::unique_ptr<::rocksdb::WriteBatch> batch_;
   std::unique_ptr<::rocksdb::WriteBatchWithIndex> seen_;
 };
-
-inline std::string_view view(const ::rocksdb::Slice& slice) noexcept {
-  return {slice.data(), slice.size()};
-}
-inline ::rocksdb::Slice slice(std::string_view bytes) noexcept {
-  return {bytes.data(), bytes.size()};
-}
 
 }  // namespace idem::segments

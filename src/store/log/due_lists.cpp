@@ -61,14 +61,14 @@ void DueLists::note_gone(std::string_view key, std::size_t bytes) {
 std::vector<RecordId> DueLists::due(StoreTime now, std::size_t limit, const IsPresent& is_present) {
   std::vector<RecordId> ids;
   const std::string end = ordered_key(to_bits(now) + 1);
-  const auto at = db_.iterate(Family::due);
+  auto at = db_.iterate(Family::due);
   bool is_first = true;
-  for (at->Seek(slice(first_)); at->Valid() && ids.size() < limit; at->Next()) {
-    const std::string_view key = view(at->key());
+  for (at.to(first_); at.is_on_key() && ids.size() < limit; at.next()) {
+    const std::string_view key = at.key();
     if (is_first) first_ = key;
     if (key >= end) break;
-    const auto list = without_checksum(RecordId{}, view(at->value()), key);
-    if (!list) db_.fail_closed(::rocksdb::Status::Corruption("checksum of a list"), "due lists");
+    const auto list = without_checksum(RecordId{}, at.value(), key);
+    if (!list) db_.fail_closed("Corruption: checksum of a list", "due lists");
     const auto known = gone_.find(key);
     std::size_t gone = known == gone_.end() ? 0 : known->second;
     bool is_empty = true;
@@ -91,7 +91,7 @@ std::vector<RecordId> DueLists::due(StoreTime now, std::size_t limit, const IsPr
     db_.remove(Family::due, key);
     if (known != gone_.end()) gone_.erase(known);
   }
-  db_.check(*at, "due lists");
+  db_.check(at, "due lists");
   return ids;
 }
 

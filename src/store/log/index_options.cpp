@@ -74,6 +74,30 @@ ColumnFamilyOptions family_options(Family family, const LogSizes& sizes,
   return options;
 }
 
+/// Repeats each change of a batch in another.
+class Copy final : public ::rocksdb::WriteBatch::Handler {
+ public:
+  Copy(::rocksdb::WriteBatchBase& to, const std::vector<::rocksdb::ColumnFamilyHandle*>& handles)
+      : to_(to), handles_(handles) {}
+  ::rocksdb::Status PutCF(std::uint32_t family, const ::rocksdb::Slice& key,
+                          const ::rocksdb::Slice& value) override {
+    return to_.Put(handle(family), key, value);
+  }
+  ::rocksdb::Status DeleteCF(std::uint32_t family, const ::rocksdb::Slice& key) override {
+    return to_.Delete(handle(family), key);
+  }
+
+ private:
+  ::rocksdb::ColumnFamilyHandle* handle(std::uint32_t id) const {
+    for (auto* const one : handles_) {
+      if (one->GetID() == id) return one;
+    }
+    return nullptr;
+  }
+  ::rocksdb::WriteBatchBase& to_;
+  const std::vector<::rocksdb::ColumnFamilyHandle*>& handles_;
+};
+
 }  // namespace
 
 ::rocksdb::DBOptions index_options(const LogSizes& sizes) {
@@ -120,6 +144,12 @@ std::vector<ColumnFamilyDescriptor> index_families(const LogSizes& sizes) {
   ::rocksdb::WriteOptions options;
   options.disableWAL = true;
   return options;
+}
+
+::rocksdb::Status copy_changes(const ::rocksdb::WriteBatch& from, ::rocksdb::WriteBatchBase& to,
+                               const std::vector<::rocksdb::ColumnFamilyHandle*>& handles) {
+  Copy copy(to, handles);
+  return from.Iterate(&copy);
 }
 
 void abandon(::rocksdb::DB* db, std::vector<::rocksdb::ColumnFamilyHandle*> handles) {

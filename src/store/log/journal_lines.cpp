@@ -45,27 +45,26 @@ Line parse_line(std::string_view key, std::string_view value) {
 void JournalLines::each(
     Database& db,
     const std::function<void(const std::string&, const JournalLine&, std::uint64_t)>& see) {
-  const auto at = db.iterate(Family::journals);
-  for (at->SeekToFirst(); at->Valid(); at->Next()) {
-    const std::string_view key = view(at->key());
+  auto at = db.iterate(Family::journals);
+  for (at.to_first(); at.is_on_key(); at.next()) {
+    const std::string_view key = at.key();
     const std::string name(key.substr(0, key.find('\0')));
-    const Line found = parse_line(key, view(at->value()));
+    const Line found = parse_line(key, at.value());
     JournalLine line{ordered_at(key, name.size() + 1), StoreTime(Millis(found.at)),
                      std::string(found.text)};
     line.is_damaged = found.is_damaged;
     see(name, line, found.bytes);
   }
-  db.check(*at, "the journals");
+  db.check(at, "the journals");
 }
 
 JournalEnd JournalLines::end_of(const std::string& journal) {
   const std::string prefix = prefix_of(journal);
-  const auto at = db_.iterate(Family::journals);
-  at->SeekForPrev(slice(key_of(journal, ~std::uint64_t{0})));
-  db_.check(*at, "a journal");
-  if (!at->Valid() || !view(at->key()).starts_with(prefix)) return {};
-  return {ordered_at(view(at->key()), prefix.size()),
-          parse_line(view(at->key()), view(at->value())).bytes};
+  auto at = db_.iterate(Family::journals);
+  at.back_to(key_of(journal, ~std::uint64_t{0}));
+  db_.check(at, "a journal");
+  if (!at.is_on_key() || !at.key().starts_with(prefix)) return {};
+  return {ordered_at(at.key(), prefix.size()), parse_line(at.key(), at.value()).bytes};
 }
 
 void JournalLines::append(const std::string& journal, const JournalLine& line,
@@ -82,45 +81,45 @@ void JournalLines::append(const std::string& journal, const JournalLine& line,
 
 void JournalLines::read(const ReadLines& verb, const SeeLine& see) {
   const std::string prefix = prefix_of(verb.journal);
-  const auto at = db_.iterate(Family::journals);
-  for (at->Seek(slice(key_of(verb.journal, verb.after + 1)));
-       at->Valid() && view(at->key()).starts_with(prefix); at->Next()) {
-    const Line found = parse_line(view(at->key()), view(at->value()));
-    JournalLine line{ordered_at(view(at->key()), prefix.size()), StoreTime(Millis(found.at)),
+  auto at = db_.iterate(Family::journals);
+  for (at.to(key_of(verb.journal, verb.after + 1)); at.is_on_key() && at.key().starts_with(prefix);
+       at.next()) {
+    const Line found = parse_line(at.key(), at.value());
+    JournalLine line{ordered_at(at.key(), prefix.size()), StoreTime(Millis(found.at)),
                      std::string(found.text)};
     line.is_damaged = found.is_damaged;
     if (!see(std::move(line))) return;
   }
-  db_.check(*at, "a journal");
+  db_.check(at, "a journal");
 }
 
 // From name to name, so that it reads one line of each journal and not all of them.
 std::vector<JournalSummary> JournalLines::list(const ListJournals& verb) {
   std::vector<JournalSummary> found;
   const std::size_t most = std::min(verb.limit, limits::journal_read_lines_max);
-  const auto at = db_.iterate(Family::journals);
+  auto at = db_.iterate(Family::journals);
   const bool goes_on = verb.after >= verb.prefix && !verb.after.empty();
-  at->Seek(slice(goes_on ? key_of(verb.after, ~std::uint64_t{0}) : verb.prefix));
-  while (found.size() < most && at->Valid()) {
-    const std::string_view key = view(at->key());
+  at.to(goes_on ? key_of(verb.after, ~std::uint64_t{0}) : verb.prefix);
+  while (found.size() < most && at.is_on_key()) {
+    const std::string_view key = at.key();
     std::string name(key.substr(0, key.find('\0')));
     if (!name.starts_with(verb.prefix)) break;
     const JournalEnd end = end_of(name);
-    at->Seek(slice(prefix_of(name) + std::string(number_bytes, '\xff')));
+    at.to(prefix_of(name) + std::string(number_bytes, '\xff'));
     found.push_back({std::move(name), end.last, end.bytes});
   }
-  db_.check(*at, "the journals");
+  db_.check(at, "the journals");
   return found;
 }
 
 void JournalLines::drop(const std::string& journal) {
   const std::string prefix = prefix_of(journal);
-  const auto at = db_.iterate(Family::journals);
+  auto at = db_.iterate(Family::journals);
   std::vector<std::string> keys;
-  for (at->Seek(slice(prefix)); at->Valid() && view(at->key()).starts_with(prefix); at->Next()) {
-    keys.emplace_back(view(at->key()));
+  for (at.to(prefix); at.is_on_key() && at.key().starts_with(prefix); at.next()) {
+    keys.emplace_back(at.key());
   }
-  db_.check(*at, "a journal");
+  db_.check(at, "a journal");
   for (const std::string& key : keys) db_.erase(Family::journals, key);
 }
 

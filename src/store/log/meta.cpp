@@ -15,11 +15,11 @@ constexpr std::string_view meta_identity = "identity";
 }  // namespace
 
 Meta::Value Meta::read(std::string_view name) {
-  Database::Bytes bytes;
+  std::string bytes;
   const auto found = db_.get(Family::meta, name, bytes);
   if (!found) return std::unexpected(found.error());
   if (!*found) return std::nullopt;
-  const auto value = without_checksum(RecordId{}, view(bytes), name);
+  const auto value = without_checksum(RecordId{}, bytes, name);
   if (!value) return std::unexpected("the checksum of " + std::string(name) + " does not match");
   return std::string(*value);
 }

@@ -176,16 +176,16 @@ class Moving {
   /// Some ids from `next` on, which goes on behind them.
   static std::vector<RecordId> ids_with_evidence(Database& db, std::string& next) {
     std::vector<RecordId> ids;
-    const auto at = db.iterate(Family::evidence);
-    at->Seek(slice(next));
-    while (at->Valid() && ids.size() < records_at_once) {
-      const auto id = to_id(view(at->key()).substr(0, sizeof(RecordId::bytes)));
+    auto at = db.iterate(Family::evidence);
+    at.to(next);
+    while (at.is_on_key() && ids.size() < records_at_once) {
+      const auto id = to_id(at.key().substr(0, sizeof(RecordId::bytes)));
       if (id) ids.push_back(*id);
-      next = std::string(view(at->key()).substr(0, sizeof(RecordId::bytes)));
+      next = std::string(at.key().substr(0, sizeof(RecordId::bytes)));
       append_ordered(next, std::numeric_limits<std::uint64_t>::max());
-      at->Seek(slice(next));
+      at.to(next);
     }
-    db.check(*at, "evidence");
+    db.check(at, "evidence");
     return ids;
   }
 
@@ -213,11 +213,11 @@ class Moving {
   static void forget_lines(Database& db, const RecordId& id) {
     const std::string prefix(bytes_of(id));
     std::vector<std::string> keys;
-    const auto at = db.iterate(Family::evidence);
-    for (at->Seek(slice(prefix)); at->Valid() && view(at->key()).starts_with(prefix); at->Next()) {
-      keys.emplace_back(view(at->key()));
+    auto at = db.iterate(Family::evidence);
+    for (at.to(prefix); at.is_on_key() && at.key().starts_with(prefix); at.next()) {
+      keys.emplace_back(at.key());
     }
-    db.check(*at, "evidence");
+    db.check(at, "evidence");
     for (const std::string& key : keys) db.erase(Family::evidence, key);
   }
 

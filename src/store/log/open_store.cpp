@@ -386,10 +386,10 @@ bool OpenedShard::is_empty() {
   bool is_empty = true;
   table->visit([&](const Record*) { return is_empty = false; });
   for (const Family family : {Family::evidence, Family::journals}) {
-    const auto at = db->iterate(family);
-    at->SeekToFirst();
-    is_empty = is_empty && !at->Valid();
-    db->check(*at, "a shard");
+    auto at = db->iterate(family);
+    at.to_first();
+    is_empty = is_empty && !at.is_on_key();
+    db->check(at, "a shard");
   }
   return is_empty;
 }

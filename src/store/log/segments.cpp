@@ -7,13 +7,13 @@ namespace idem::segments {
 // At a start all files are looked at.
 Segments::Segments(Database& db)
     : db_(db), dropped_much_(db.file_bytes() / 4), dropped_(dropped_much_) {
-  const auto at = db_.iterate(Family::segments);
-  for (at->SeekToFirst(); at->Valid(); at->Next()) {
-    const auto segment = static_cast<std::uint32_t>(ordered_at(view(at->key()), 0));
-    present_[segment] = ordered_at(view(at->value()), 0);
+  auto at = db_.iterate(Family::segments);
+  for (at.to_first(); at.is_on_key(); at.next()) {
+    const auto segment = static_cast<std::uint32_t>(ordered_at(at.key(), 0));
+    present_[segment] = ordered_at(at.value(), 0);
     if (present_[segment] == 0) emptied_.insert(segment);
   }
-  db_.check(*at, "the files of versions");
+  db_.check(at, "the files of versions");
   // Deleted before a power loss brought them back; or what noted them is lost. So what is present
   // in them is copied before they are deleted.
   for (const std::uint32_t file : db_.files_of_versions()) {

@@ -129,13 +129,13 @@ class Slots final : public SlotTable {
   void tally(Tallied& into) override {
     into.by_state = counts_.by_state;
     const std::string prefix = WorkLists::prefix_of(State::unknown);
-    const auto at = db_.iterate(Family::work);
-    for (at->Seek(slice(prefix)); at->Valid() && view(at->key()).starts_with(prefix); at->Next()) {
-      const auto id = to_id(view(at->key()).substr(prefix.size()));
+    auto at = db_.iterate(Family::work);
+    for (at.to(prefix); at.is_on_key() && at.key().starts_with(prefix); at.next()) {
+      const auto id = to_id(at.key().substr(prefix.size()));
       const auto row = id ? load(*id, Parts::slot, {}) : Loaded(std::nullopt);
       if (row && *row) into.add_unknown((*row)->record.changed_at, *id);
     }
-    db_.check(*at, "the unknown records");
+    db_.check(at, "the unknown records");
   }
 
   void visit(const std::function<bool(const Record*)>& see) override {
@@ -196,13 +196,13 @@ class Slots final : public SlotTable {
   Log evidence(const RecordId& id) override {
     std::vector<EvidenceEntry> entries;
     const std::string_view prefix = bytes_of(id);
-    const auto at = db_.iterate(Family::evidence);
-    for (at->Seek(slice(prefix)); at->Valid() && view(at->key()).starts_with(prefix); at->Next()) {
-      auto entry = parse_evidence_value(id, view(at->value()));
+    auto at = db_.iterate(Family::evidence);
+    for (at.to(prefix); at.is_on_key() && at.key().starts_with(prefix); at.next()) {
+      auto entry = parse_evidence_value(id, at.value());
       if (!entry) return std::unexpected(unreadable(id, entry.error()));
       entries.push_back(std::move(*entry));
     }
-    db_.check(*at, "evidence");
+    db_.check(at, "evidence");
     return entries;
   }
 
@@ -367,18 +367,18 @@ class Slots final : public SlotTable {
   std::optional<RecordId> list_work(const List& verb, StoreTime now, std::size_t rows_max,
                                     std::vector<Record>& found) {
     const std::string prefix = WorkLists::prefix_of(*verb.state);
-    const auto at = db_.iterate(Family::work);
+    auto at = db_.iterate(Family::work);
     std::string from = prefix;
     if (verb.after) from.append(bytes_of(*verb.after));
     std::size_t seen = 0;
-    for (at->Seek(slice(from)); at->Valid() && view(at->key()).starts_with(prefix); at->Next()) {
+    for (at.to(from); at.is_on_key() && at.key().starts_with(prefix); at.next()) {
       if (found.size() >= verb.limit) return std::nullopt;
-      const auto id = to_id(view(at->key()).substr(prefix.size()));
+      const auto id = to_id(at.key().substr(prefix.size()));
       if (!id || (verb.after && *id <= *verb.after)) continue;
       show(verb, now, *id, found);
       if (++seen == rows_max) return id;
     }
-    db_.check(*at, "a list");
+    db_.check(at, "a list");
     return std::nullopt;
   }
 

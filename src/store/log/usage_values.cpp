@@ -6,17 +6,17 @@ namespace idem::segments {
 
 UsageValues::UsageValues(Database& db, embedded::InCommon* in_common)
     : db_(db), in_common_(in_common) {
-  const auto at = db_.iterate(Family::usage);
-  for (at->SeekToFirst(); at->Valid(); at->Next()) {
-    ByteReader in(view(at->value()));
+  auto at = db_.iterate(Family::usage);
+  for (at.to_first(); at.is_on_key(); at.next()) {
+    ByteReader in(at.value());
     UsageChange usage;
     usage.active = static_cast<std::int64_t>(in.number<std::uint64_t>());
     usage.bytes = static_cast<std::int64_t>(in.number<std::uint64_t>());
-    const std::string scope(view(at->key()));
+    const std::string scope(at.key());
     book_.add(scope, usage);
     if (in_common_ != nullptr) in_common_->usage.add(scope, usage);
   }
-  db_.check(*at, "usage");
+  db_.check(at, "usage");
 }
 
 // A change of the rate's moment alone is not written: a start forgets it.

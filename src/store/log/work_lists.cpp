@@ -32,15 +32,15 @@ std::optional<RecordId> id_in(std::string_view key) {
 }  // namespace
 
 WorkLists::WorkLists(Database& db) : db_(db), first_claim_(1, to_claim) {
-  const auto at = db_.iterate(Family::work);
+  auto at = db_.iterate(Family::work);
   for (const auto& [kind, ids] :
        {std::pair(hidden_from_lifecycle, &undue_), std::pair(hidden_from_claims, &unclaimed_)}) {
     const std::string prefix(1, kind);
-    for (at->Seek(slice(prefix)); at->Valid() && view(at->key()).starts_with(prefix); at->Next()) {
-      if (const auto id = to_id(view(at->key()).substr(1))) ids->insert(*id);
+    for (at.to(prefix); at.is_on_key() && at.key().starts_with(prefix); at.next()) {
+      if (const auto id = to_id(at.key().substr(1))) ids->insert(*id);
     }
   }
-  db_.check(*at, "what is hidden");
+  db_.check(at, "what is hidden");
 }
 
 bool WorkLists::has_list(State state) noexcept {
@@ -94,13 +94,13 @@ std::vector<RecordId> WorkLists::due(StoreTime now, std::size_t limit) {
   std::vector<RecordId> ids;
   std::string end(1, to_expire);
   append_ordered(end, to_bits(now) + 1);
-  const auto at = db_.iterate(Family::work);
-  for (at->Seek(slice({&to_expire, 1})); at->Valid() && ids.size() < limit; at->Next()) {
-    if (view(at->key()) >= end) break;
-    const auto id = id_in(view(at->key()));
+  auto at = db_.iterate(Family::work);
+  for (at.to({&to_expire, 1}); at.is_on_key() && ids.size() < limit; at.next()) {
+    if (at.key() >= end) break;
+    const auto id = id_in(at.key());
     if (id && !undue_.contains(*id)) ids.push_back(*id);
   }
-  db_.check(*at, "pending records");
+  db_.check(at, "pending records");
   return ids;
 }
 
@@ -108,16 +108,16 @@ std::optional<RecordId> WorkLists::first_to_claim(
     StoreTime now, const std::function<bool(const RecordId&)>& may_be_claimed) {
   std::string end(1, to_claim);
   append_ordered(end, to_bits(now) + 1);
-  const auto at = db_.iterate(Family::work);
+  auto at = db_.iterate(Family::work);
   bool is_first = true;
-  for (at->Seek(slice(first_claim_)); at->Valid(); at->Next()) {
-    if (is_first) first_claim_ = std::min(end, std::string(view(at->key())));
+  for (at.to(first_claim_); at.is_on_key(); at.next()) {
+    if (is_first) first_claim_ = std::min(end, std::string(at.key()));
     is_first = false;
-    if (view(at->key()) >= end) break;
-    const auto id = id_in(view(at->key()));
+    if (at.key() >= end) break;
+    const auto id = id_in(at.key());
     if (id && !unclaimed_.contains(*id) && may_be_claimed(*id)) return id;
   }
-  db_.check(*at, "claimable records");
+  db_.check(at, "claimable records");
   return std::nullopt;
 }
 

@@ -13,8 +13,6 @@
 
 namespace idem::mysql {
 
-using boost::system::error_code;
-
 namespace {
 
 /// All that a server, or its configuration for an account, could set otherwise. `binary`: a literal
@@ -75,36 +73,33 @@ void Connection::close() noexcept {
 
 void Connection::watch_socket() {
   const auto socket = mysql_get_socket(connection_);
-  if (descriptor_ && socket == socket_) return;
+  if (watched_ && socket == socket_) return;
   unwatch_socket();
   socket_ = socket;
-  descriptor_.emplace(loop_.context(), socket);
+  watched_.emplace(loop_, socket);
 }
 
 // The socket is the library's to close.
 void Connection::unwatch_socket() noexcept {
-  if (descriptor_) descriptor_->release();
-  descriptor_.reset();
+  watched_.reset();
   socket_ = -1;
 }
 
 void Connection::tick(MonotonicTime now) {
-  if (waiting_ && now >= deadline_ && descriptor_) descriptor_->cancel();
+  if (waiting_ && now >= deadline_ && watched_) watched_->cancel();
 }
 
 Task<int> Connection::ready(int wanted) {
   if (MonotonicClock::now() >= deadline_ || mysql_get_socket(connection_) == -1) co_return 0;
   watch_socket();
   const bool reads = (wanted & MYSQL_WAIT_READ) != 0;
-  const auto start = [&](Resumption<error_code> woken) {
-    descriptor_->async_wait(reads ? Descriptor::wait_read : Descriptor::wait_write,
-                            std::move(woken));
-  };
+  const auto way = reads ? WatchedSocket::Way::readable : WatchedSocket::Way::writable;
+  const auto start = [&](Resumption<bool> woken) { watched_->wait(way, std::move(woken)); };
   waiting_ = true;
-  auto waiting = suspend<error_code>(start);
-  const error_code error = co_await waiting;
+  auto waiting = suspend<bool>(start);
+  const bool is_ready = co_await waiting;
   waiting_ = false;
-  if (error || connection_ == nullptr) co_return 0;
+  if (!is_ready || connection_ == nullptr) co_return 0;
   co_return reads ? MYSQL_WAIT_READ : MYSQL_WAIT_WRITE;
 }
 

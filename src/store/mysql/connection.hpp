@@ -1,9 +1,7 @@
 #pragma once
 
-#include "loop/loop.hpp"
+#include "loop/watched_socket.hpp"
 #include "store/mysql/url.hpp"
-
-#include <boost/asio/posix/basic_stream_descriptor.hpp>
 
 #include <expected>
 #include <memory>
@@ -79,8 +77,6 @@ class Connection final : Timed {
   MonotonicTime used() const noexcept { return used_; }
 
  private:
-  using Descriptor = asio::posix::basic_stream_descriptor<Executor>;
-
   void tick(MonotonicTime now) override;
   /// Waits for what the library waits for; returns what it is to be called with.
   Task<int> ready(int wanted);
@@ -96,7 +92,7 @@ class Connection final : Timed {
 
   Url url_;
   st_mysql* connection_ = nullptr;
-  std::optional<Descriptor> descriptor_;
+  std::optional<WatchedSocket> watched_;
   int socket_ = -1;
   MonotonicTime deadline_ = MonotonicTime::max();
   MonotonicTime used_{};

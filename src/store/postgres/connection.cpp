@@ -11,8 +11,6 @@
 
 namespace idem::postgres {
 
-using boost::system::error_code;
-
 void Rows::Free::operator()(pg_result* result) const noexcept { PQclear(result); }
 
 int Rows::size() const noexcept { return PQntuples(result_.get()); }
@@ -47,30 +45,24 @@ std::string Connection::place() const { return place_of(connection_); }
 
 void Connection::watch_socket() {
   unwatch_socket();
-  descriptor_.emplace(loop_.context(), PQsocket(connection_));
+  watched_.emplace(loop_, PQsocket(connection_));
 }
 
 // The socket is libpq's to close.
-void Connection::unwatch_socket() noexcept {
-  if (descriptor_) descriptor_->release();
-  descriptor_.reset();
-}
+void Connection::unwatch_socket() noexcept { watched_.reset(); }
 
 void Connection::tick(MonotonicTime now) {
-  if (waiting_ && now >= deadline_ && descriptor_) descriptor_->cancel();
+  if (waiting_ && now >= deadline_ && watched_) watched_->cancel();
 }
 
-Task<bool> Connection::ready(Until what) {
+Task<bool> Connection::ready(Way way) {
   if (MonotonicClock::now() >= deadline_) co_return false;
-  const auto start = [&](Resumption<error_code> woken) {
-    const auto event = what == Until::readable ? Descriptor::wait_read : Descriptor::wait_write;
-    descriptor_->async_wait(event, std::move(woken));
-  };
+  const auto start = [&](Resumption<bool> woken) { watched_->wait(way, std::move(woken)); };
   waiting_ = true;
-  auto waiting = suspend<error_code>(start);
-  const error_code error = co_await waiting;
+  auto waiting = suspend<bool>(start);
+  const bool is_ready = co_await waiting;
   waiting_ = false;
-  co_return !error;
+  co_return is_ready;
 }
 
 std::string failure_text(const Failure& failure) {
@@ -95,7 +87,7 @@ Task<std::expected<void, std::string>> Connection::open(Millis patience) {
   while (step == PGRES_POLLING_READING || step == PGRES_POLLING_WRITING) {
     watch_socket();  // Each step may open another one.
     const bool is_ready =
-        co_await ready(step == PGRES_POLLING_READING ? Until::readable : Until::writable);
+        co_await ready(step == PGRES_POLLING_READING ? Way::readable : Way::writable);
     step = is_ready ? PQconnectPoll(connection_) : PGRES_POLLING_FAILED;
   }
   if (step == PGRES_POLLING_OK && PQsetnonblocking(connection_, 1) == 0) {
@@ -191,14 +183,14 @@ Task<QueryResult> Connection::answer() {
     const int left = PQflush(connection_);
     if (left == 0) break;
     if (left < 0) co_return std::unexpected(lost(true));
-    const bool is_writable = co_await ready(Until::writable);
+    const bool is_writable = co_await ready(Way::writable);
     if (!is_writable || PQconsumeInput(connection_) == 0) co_return std::unexpected(lost(true));
   }
   std::optional<Rows> rows;
   std::optional<Failure> failure;
   for (;;) {
     while (PQisBusy(connection_) != 0) {
-      const bool is_readable = co_await ready(Until::readable);
+      const bool is_readable = co_await ready(Way::readable);
       if (!is_readable || PQconsumeInput(connection_) == 0) co_return std::unexpected(lost(true));
     }
     PGresult* const result = PQgetResult(connection_);

@@ -1,9 +1,7 @@
 #pragma once
 
-#include "loop/loop.hpp"
+#include "loop/watched_socket.hpp"
 #include "store/postgres/values.hpp"
-
-#include <boost/asio/posix/basic_stream_descriptor.hpp>
 
 #include <expected>
 #include <map>
@@ -87,12 +85,11 @@ class Connection final : Timed {
   std::string place() const;
 
  private:
-  using Descriptor = asio::posix::basic_stream_descriptor<Executor>;
-  enum class Until : std::uint8_t { readable, writable };
+  using Way = WatchedSocket::Way;
 
   void tick(MonotonicTime now) override;
   /// False: the deadline came first.
-  Task<bool> ready(Until what);
+  Task<bool> ready(Way way);
   void watch_socket();
   void unwatch_socket() noexcept;
   /// Sends the queued statement and reads until the server is ready again.
@@ -107,7 +104,7 @@ class Connection final : Timed {
   std::string uri_;
   std::map<std::string, Known, std::less<>> known_;
   pg_conn* connection_ = nullptr;
-  std::optional<Descriptor> descriptor_;
+  std::optional<WatchedSocket> watched_;
   MonotonicTime deadline_ = MonotonicTime::max();
   bool waiting_ = false;
 };

@@ -1,5 +1,7 @@
 #include "store/redis/connection.hpp"
 
+#include "loop/asio.hpp"
+
 #include <idem/assert.hpp>
 
 #include <boost/asio/post.hpp>
@@ -137,8 +139,7 @@ void Connection::write(std::shared_ptr<Session> session) {
   session->sending.clear();
   session->sending.swap(session->to_send);
   Stream& stream = *session->stream;
-  const auto bytes = asio::buffer(session->sending);
-  stream.write_all(bytes, [session](error_code error, std::size_t) {
+  stream.write_all(session->sending, [session](const error_code& error, std::size_t) {
     session->is_sending = false;
     if (session->owner == nullptr) return;
     if (error) return session->owner->close(error.message());
@@ -154,8 +155,8 @@ void Connection::read(std::shared_ptr<Session> session) {
   }
   const std::size_t before = of.received.size();
   of.received.resize(before + read_bytes);
-  const auto into = asio::buffer(of.received.data() + before, read_bytes);
-  of.stream->read_some(into, [session, before](error_code error, std::size_t bytes) {
+  const std::span<char> into(of.received.data() + before, read_bytes);
+  of.stream->read_some(into, [session, before](const error_code& error, std::size_t bytes) {
     session->received.resize(before + (error ? 0 : bytes));
     if (session->owner == nullptr) return;
     if (error) return session->owner->close(error.message());

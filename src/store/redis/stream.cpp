@@ -1,6 +1,9 @@
 #include "store/redis/stream.hpp"
 
+#include "loop/asio.hpp"
+
 #include <boost/asio/connect.hpp>
+#include <boost/asio/ssl/context.hpp>
 #include <boost/asio/ssl/host_name_verification.hpp>
 #include <boost/asio/ssl/stream.hpp>
 #include <boost/asio/write.hpp>
@@ -10,6 +13,11 @@
 #include <utility>
 
 namespace idem::redis {
+
+struct ClientTls {
+  asio::ssl::context context{asio::ssl::context::tls_client};
+};
+
 namespace {
 
 using asio::ip::tcp;
@@ -19,11 +27,11 @@ using Resolver = asio::ip::basic_resolver<tcp, Executor>;
 class Plain final : public Stream {
  public:
   explicit Plain(Socket socket) : socket_(std::move(socket)) {}
-  void read_some(asio::mutable_buffer into, Read done) override {
-    socket_.async_read_some(into, std::move(done));
+  void read_some(std::span<char> into, Done done) override {
+    socket_.async_read_some(asio::buffer(into.data(), into.size()), std::move(done));
   }
-  void write_all(asio::const_buffer from, Read done) override {
-    asio::async_write(socket_, from, std::move(done));
+  void write_all(std::string_view from, Done done) override {
+    asio::async_write(socket_, asio::buffer(from), std::move(done));
   }
   void close() noexcept override {
     error_code ignored;
@@ -40,11 +48,11 @@ class Encrypted final : public Stream {
  public:
   Encrypted(std::unique_ptr<TlsSocket> socket, TlsContext context)
       : context_(std::move(context)), socket_(std::move(socket)) {}
-  void read_some(asio::mutable_buffer into, Read done) override {
-    socket_->async_read_some(into, std::move(done));
+  void read_some(std::span<char> into, Done done) override {
+    socket_->async_read_some(asio::buffer(into.data(), into.size()), std::move(done));
   }
-  void write_all(asio::const_buffer from, Read done) override {
-    asio::async_write(*socket_, from, std::move(done));
+  void write_all(std::string_view from, Done done) override {
+    asio::async_write(*socket_, asio::buffer(from), std::move(done));
   }
   void close() noexcept override {
     error_code ignored;
@@ -103,23 +111,24 @@ Task<error_code> finished(Begin begin) {
 
 std::expected<TlsContext, std::string> make_tls_context(const Tls& tls) {
   if (!tls.on) return TlsContext();
-  auto context = std::make_shared<asio::ssl::context>(asio::ssl::context::tls_client);
+  const auto made = std::make_shared<ClientTls>();
+  asio::ssl::context& context = made->context;
   error_code error;
-  (void)context->set_options(asio::ssl::context::no_tlsv1 | asio::ssl::context::no_tlsv1_1, error);
-  (void)context->set_verify_mode(asio::ssl::verify_peer, error);
+  (void)context.set_options(asio::ssl::context::no_tlsv1 | asio::ssl::context::no_tlsv1_1, error);
+  (void)context.set_verify_mode(asio::ssl::verify_peer, error);
   if (tls.ca_file.empty()) {
-    (void)context->set_default_verify_paths(error);
-  } else if (context->load_verify_file(tls.ca_file, error); error) {
+    (void)context.set_default_verify_paths(error);
+  } else if (context.load_verify_file(tls.ca_file, error); error) {
     return std::unexpected("cannot use the certificates of " + tls.ca_file);
   }
-  if (tls.cert_file.empty()) return context;
-  if (context->use_certificate_chain_file(tls.cert_file, error); error) {
+  if (tls.cert_file.empty()) return made;
+  if (context.use_certificate_chain_file(tls.cert_file, error); error) {
     return std::unexpected("cannot use the certificate " + tls.cert_file);
   }
-  if (context->use_private_key_file(tls.key_file, asio::ssl::context::pem, error); error) {
+  if (context.use_private_key_file(tls.key_file, asio::ssl::context::pem, error); error) {
     return std::unexpected("cannot use the key " + tls.key_file);
   }
-  return context;
+  return made;
 }
 
 Task<std::expected<std::shared_ptr<Stream>, std::string>> connect(Loop& loop, Address to,
@@ -167,7 +176,7 @@ Task<std::expected<std::shared_ptr<Stream>, std::string>> connect(Loop& loop, Ad
     co_return plain;
   }
 
-  auto encrypted = std::make_unique<TlsSocket>(std::move(*socket), *context);
+  auto encrypted = std::make_unique<TlsSocket>(std::move(*socket), context->context);
   lowest = &encrypted->next_layer();
   SSL_set_tlsext_host_name(encrypted->native_handle(), to.host.c_str());
   encrypted->set_verify_callback(asio::ssl::host_name_verification(to.host));

@@ -3,16 +3,18 @@
 #include "loop/loop.hpp"
 #include "store/redis/url.hpp"
 
-#include <boost/asio/ssl/context.hpp>
-
 #include <expected>
+#include <functional>
 #include <memory>
+#include <span>
 #include <string>
+#include <string_view>
 
 /// Bytes to and from a server, with TLS or without. OpenSSL's TLS enters this store only here.
 namespace idem::redis {
 
-using TlsContext = std::shared_ptr<asio::ssl::context>;
+struct ClientTls;
+using TlsContext = std::shared_ptr<ClientTls>;
 
 /// Null if `tls` is off. Reads the files.
 std::expected<TlsContext, std::string> make_tls_context(const Tls& tls);
@@ -21,10 +23,10 @@ std::expected<TlsContext, std::string> make_tls_context(const Tls& tls);
 /// be dropped at any moment.
 class Stream {
  public:
-  using Read = std::move_only_function<void(boost::system::error_code, std::size_t)>;
+  using Done = std::move_only_function<void(const boost::system::error_code&, std::size_t)>;
   virtual ~Stream() = default;
-  virtual void read_some(asio::mutable_buffer into, Read done) = 0;
-  virtual void write_all(asio::const_buffer from, Read done) = 0;
+  virtual void read_some(std::span<char> into, Done done) = 0;
+  virtual void write_all(std::string_view from, Done done) = 0;
   /// At once; operations under way end with an error.
   virtual void close() noexcept = 0;
 };

@@ -1,6 +1,7 @@
 #include "store/dynamodb/credentials.hpp"
 #include "core/bytes/rfc3339.hpp"
 #include "core/record/store_clock.hpp"
+#include "loop/asio.hpp"
 #include "support/scripted_upstream.hpp"
 
 #include <gtest/gtest.h>

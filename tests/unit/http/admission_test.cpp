@@ -1,4 +1,5 @@
 #include "http/admission.hpp"
+#include "loop/asio.hpp"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,5 @@
 #include "http/linger_room.hpp"
+#include "loop/asio.hpp"
 
 #include <gtest/gtest.h>
 
