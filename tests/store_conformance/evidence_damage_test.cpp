@@ -15,7 +15,7 @@ namespace {
 
 using Provider = workers::Provider;
 
-Execute run(Store& store, int number) {
+Execute run_one(Store& store, int number) {
   Reserve verb = a_reserve(number);
   verb.generation = store.identity().generation;
   const auto outcome = ask_and_wait(store, verb);
@@ -25,7 +25,7 @@ Execute run(Store& store, int number) {
 
 /// An attempt that runs, and of which an event has said that it was done.
 Execute run_and_keep(Store& store, int number) {
-  const Execute attempt = run(store, number);
+  const Execute attempt = run_one(store, number);
   ProviderEvent event{.id = "msg 1", .finding = Finding::found};
   event.response = StoredResponse{201, {}, "reported"};
   Resolve verb;

@@ -39,7 +39,7 @@ typename Verb::Reply settle(FaultyStore& store, const Verb& verb) {
 }
 
 /// An id of its own for each number: a late call meets the record of its own key only.
-Reserve numbered(int number, int token_number, const Store& store) {
+Reserve faulty_reserve(int number, int token_number, const Store& store) {
   Reserve verb = a_reserve(1, token_number);
   verb.id.bytes[0] = static_cast<std::uint8_t>(number >> 8);
   verb.id.bytes[1] = static_cast<std::uint8_t>(number);
@@ -64,7 +64,7 @@ TEST_P(StoreConformance, S04_repeating_with_the_same_token_settles_whatever_was_
     std::mt19937_64 random(seed);
     Fence last = 0;
     for (int number = 0; number < 100; ++number) {
-      const auto outcome = settle(*faulty, numbered(number, 1, *faulty));
+      const auto outcome = settle(*faulty, faulty_reserve(number, 1, *faulty));
       ASSERT_TRUE(is<Execute>(outcome)) << describe(outcome);
       const Execute won = std::get<Execute>(outcome);
       EXPECT_FALSE(won.again) << "one attempt per key, however often it was asked";
@@ -103,7 +103,7 @@ TEST_P(StoreConformance, S04_of_two_duplicates_one_executes_whatever_goes_wrong)
     for (int number = 0; number < 60; ++number) {
       std::atomic<int> executions = 0;
       const auto caller = [&](int token_number) {
-        const auto outcome = settle(*faulty, numbered(number, token_number, *faulty));
+        const auto outcome = settle(*faulty, faulty_reserve(number, token_number, *faulty));
         if (!is<Execute>(outcome)) return;
         ++executions;
         settle(*faulty, a_complete(std::get<Execute>(outcome)));
@@ -114,7 +114,7 @@ TEST_P(StoreConformance, S04_of_two_duplicates_one_executes_whatever_goes_wrong)
       }
       EXPECT_LE(executions, 1) << "key " << number << " seed " << seed;
       // None at all: one's reserve came late, after the other's answer had been "in progress".
-      const auto record = settle(*faulty, Find{numbered(number, 1, *faulty).id});
+      const auto record = settle(*faulty, Find{faulty_reserve(number, 1, *faulty).id});
       ASSERT_TRUE(record);
       EXPECT_EQ(record->state, executions == 1 ? State::completed : State::in_progress);
     }
@@ -129,15 +129,16 @@ TEST_P(StoreConformance, T16_a_settle_that_failed_keeps_the_claim) {
     return ++completes == 1 ? Fault::refuse : Fault::lose_reply;
   };
   const auto faulty = make_faulty(open_another("t16"), plan);
-  const auto won = std::get<Execute>(settle(*faulty, numbered(1, 1, *faulty)));
+  const auto won = std::get<Execute>(settle(*faulty, faulty_reserve(1, 1, *faulty)));
   const auto first = ask_once(*faulty, a_complete(won));
   ASSERT_FALSE(first);
   EXPECT_EQ(first.error().code, StoreError::Code::unavailable);
-  EXPECT_TRUE(is<InProgress>(settle(*faulty, numbered(1, 2, *faulty)))) << "nobody else may run it";
+  EXPECT_TRUE(is<InProgress>(settle(*faulty, faulty_reserve(1, 2, *faulty))))
+      << "nobody else may run it";
   const auto second = ask_once(*faulty, a_complete(won));
   ASSERT_FALSE(second);
   EXPECT_EQ(second.error().code, StoreError::Code::in_doubt);
-  EXPECT_TRUE(is<Replay>(settle(*faulty, numbered(1, 2, *faulty)))) << "it had been done";
+  EXPECT_TRUE(is<Replay>(settle(*faulty, faulty_reserve(1, 2, *faulty)))) << "it had been done";
 }
 
 TEST_P(StoreConformance, S04_delayed_calls_overtake_each_other) {
@@ -146,7 +147,7 @@ TEST_P(StoreConformance, S04_delayed_calls_overtake_each_other) {
     return std::holds_alternative<Release>(call) ? Fault::delay_call : Fault::none;
   };
   const auto faulty = make_faulty(open_another("late"), plan);
-  const auto won = std::get<Execute>(settle(*faulty, numbered(1, 1, *faulty)));
+  const auto won = std::get<Execute>(settle(*faulty, faulty_reserve(1, 1, *faulty)));
   std::promise<Verdict> late;
   idem::ask(*faulty, a_release(won), [&](auto reply) { late.set_value(reply->verdict); });
   EXPECT_EQ(settle(*faulty, a_complete(won)).verdict, Verdict::done);
@@ -160,7 +161,7 @@ TEST(Faulty, the_same_seed_gives_the_same_faults) {
     const auto faulty = make_faulty(open_by_url("memory:", clock), rough(seed));
     std::string seen;
     for (int number = 0; number < 200; ++number) {
-      const auto reply = ask_once(*faulty, numbered(number, 1, *faulty));
+      const auto reply = ask_once(*faulty, faulty_reserve(number, 1, *faulty));
       seen += reply ? 'x' : reply.error().code == StoreError::Code::in_doubt ? '?' : '!';
     }
     return seen;

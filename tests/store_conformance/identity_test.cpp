@@ -6,7 +6,7 @@ namespace {
 
 using Routes = std::vector<RouteName>;
 
-const RouteName pay{{"POST"}, "/v1/payments", "pay", {}};
+const RouteName pay_route{{"POST"}, "/v1/payments", "pay", {}};
 const RouteName charge{{"POST"}, "/v1/payments", "charge", {}};
 const RouteName charge_formerly_pay{{"POST"}, "/v1/payments", "charge", {"pay"}};
 
@@ -25,12 +25,12 @@ class StoreIdentity : public StoreConformance {
 INSTANTIATE_TEST_SUITE_P(Stores, StoreIdentity, every_store(), name_of_store);
 
 TEST_P(StoreIdentity, S02_a_table_that_loses_a_stored_operation_is_refused) {
-  const auto first = adopt({pay});
+  const auto first = adopt({pay_route});
   EXPECT_EQ(first.why_not, "");
   const Execute old = run(a_reserve_of(first.generation, 1));
 
   for (const Routes& routes :
-       {Routes{charge}, Routes{}, Routes{{{}, "/v1/{rest...}", "", {}}, pay}}) {
+       {Routes{charge}, Routes{}, Routes{{{}, "/v1/{rest...}", "", {}}, pay_route}}) {
     const auto refused = adopt(routes);
     EXPECT_NE(refused.why_not.find("operation \"pay\""), std::string::npos) << refused.why_not;
     EXPECT_EQ(refused.generation, first.generation);
@@ -50,8 +50,8 @@ TEST_P(StoreIdentity, S02_a_table_that_loses_a_stored_operation_is_refused) {
 }
 
 TEST_P(StoreIdentity, S02_a_new_table_refuses_the_reserves_of_the_one_before) {
-  const auto first = adopt({pay});
-  EXPECT_EQ(adopt({pay}), first) << "the same table is the same generation";
+  const auto first = adopt({pay_route});
+  EXPECT_EQ(adopt({pay_route}), first) << "the same table is the same generation";
   const auto second = adopt({charge});
   EXPECT_EQ(second, (AdoptRoutes::Reply{first.generation + 1, ""})) << "the store is empty";
   const auto late = try_ask(a_reserve_of(first.generation, 1));
@@ -63,14 +63,14 @@ TEST_P(StoreIdentity, S02_a_new_table_refuses_the_reserves_of_the_one_before) {
 
 TEST_P(StoreIdentity, S02_a_field_that_carried_keys_is_dropped_only_without_records) {
   const auto fields = [&](std::vector<std::string> names) {
-    return ask(AdoptRoutes{{pay}, std::move(names)}).why_not;
+    return ask(AdoptRoutes{{pay_route}, std::move(names)}).why_not;
   };
   EXPECT_EQ(fields({"Idempotency-Key"}), "");
-  const auto before = ask(AdoptRoutes{{pay}, {"Idempotency-Key"}}).generation;
+  const auto before = ask(AdoptRoutes{{pay_route}, {"Idempotency-Key"}}).generation;
   EXPECT_EQ(fields({"X-Key"}), "") << "the store is empty";
   EXPECT_FALSE(try_ask(a_reserve_of(before, 2))) << "its retry would be without a key";
   EXPECT_FALSE(find(2));
-  run(a_reserve_of(ask(AdoptRoutes{{pay}, {"X-Key"}}).generation, 1));
+  run(a_reserve_of(ask(AdoptRoutes{{pay_route}, {"X-Key"}}).generation, 1));
   EXPECT_NE(fields({"Idempotency-Key"}).find("X-Key"), std::string::npos);
   EXPECT_EQ(fields({"x-key", "Idempotency-Key"}), "");
   EXPECT_NE(fields({"x-key"}).find("Idempotency-Key"), std::string::npos);
@@ -87,7 +87,7 @@ TEST_P(StoreIdentity, S02_operations_without_a_name_are_found_by_a_pattern_of_fo
 }
 
 TEST_P(StoreIdentity, S02_records_that_are_gone_hold_up_nothing) {
-  const auto first = adopt({pay});
+  const auto first = adopt({pay_route});
   Reserve verb = a_reserve_of(first.generation, 1);
   verb.tombstone = 0s;
   ask(a_complete(run(verb)));
@@ -99,16 +99,16 @@ TEST_P(StoreIdentity, S02_records_that_are_gone_hold_up_nothing) {
 TEST_P(StoreIdentity, S02_a_broken_table_is_refused_with_a_sentence) {
   const auto refused = adopt({{{}, "v1", "pay", {}}});
   EXPECT_NE(refused.why_not.find("\"v1\" is no path"), std::string::npos);
-  EXPECT_EQ(adopt({pay}).generation, refused.generation + 1);
+  EXPECT_EQ(adopt({pay_route}).generation, refused.generation + 1);
 }
 
 TEST_P(StoreIdentity, S02_the_adopted_table_outlives_the_process) {
   if (!is_durable()) return;  // There is nothing to outlive it.
-  const auto first = adopt({pay, {{}, "/v1/{rest...}", "", {"a", "POST /b/{c}"}}});
+  const auto first = adopt({pay_route, {{}, "/v1/{rest...}", "", {"a", "POST /b/{c}"}}});
   run(a_reserve_of(first.generation, 1));
   reopen();
   EXPECT_EQ(store().identity().generation, first.generation);
-  EXPECT_EQ(adopt({pay, {{}, "/v1/{rest...}", "", {"a", "POST /b/{c}"}}}), first);
+  EXPECT_EQ(adopt({pay_route, {{}, "/v1/{rest...}", "", {"a", "POST /b/{c}"}}}), first);
   EXPECT_NE(adopt({charge}).why_not, "");
 }
 

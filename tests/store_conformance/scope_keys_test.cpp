@@ -16,18 +16,18 @@ namespace {
 
 using Ended = Resolve::Verdict;
 
-const Secret oldest{1};
-const Secret newer{2};
+const Secret oldest_secret{1};
+const Secret newer_secret{2};
 
-EncryptionSettings scoped(std::vector<Secret> secrets = {oldest}) {
+EncryptionSettings scoped_by(std::vector<Secret> secrets = {oldest_secret}) {
   EncryptionSettings settings;
   settings.secrets = std::move(secrets);
   settings.accept_clear = false;
   settings.key_per_scope = true;
   return settings;
 }
-EncryptionSettings unscoped(std::vector<Secret> secrets = {oldest}) {
-  EncryptionSettings settings = scoped(std::move(secrets));
+EncryptionSettings unscoped(std::vector<Secret> secrets = {oldest_secret}) {
+  EncryptionSettings settings = scoped_by(std::move(secrets));
   settings.key_per_scope = false;
   return settings;
 }
@@ -35,7 +35,7 @@ EncryptionSettings unscoped(std::vector<Secret> secrets = {oldest}) {
 /// One store below, which several wrappers see, as processes would.
 class ScopeKeysConformance : public StoreConformance {
  protected:
-  std::unique_ptr<Store> process(const EncryptionSettings& settings = scoped()) {
+  std::unique_ptr<Store> process(const EncryptionSettings& settings = scoped_by()) {
     return make_sealed(std::make_unique<ForwardingStore>(store()), settings,
                        [now = steady_] { return MonotonicTime(Millis(now->load())); });
   }
@@ -125,7 +125,7 @@ TEST_P(ScopeKeysConformance, S14_each_scope_seals_under_its_own_key_and_all_proc
   EXPECT_EQ(ref_of(1), ref_of(3));
   EXPECT_NE(ref_of(1), ref_of(2));
   EXPECT_EQ(keys_of("tenant-1").size(), 1U);
-  for (const auto& settings : {scoped(), unscoped(), scoped({newer, oldest})}) {
+  for (const auto& settings : {scoped_by(), unscoped(), scoped_by({newer_secret, oldest_secret})}) {
     const auto other = process(settings);
     expect_replay(*other, "tenant-1", 1);
     expect_replay(*other, "tenant-2", 2);
@@ -135,12 +135,13 @@ TEST_P(ScopeKeysConformance, S14_each_scope_seals_under_its_own_key_and_all_proc
   EXPECT_FALSE(lines[0].is_damaged) << lines[0].why;
   EXPECT_EQ(lines[0].bytes, "") << "nobody reads a key";
   expect_damaged(*process(unscoped({})), "tenant-1", 1, "there are no encryption.secret_files");
-  expect_damaged(*process(unscoped({newer})), "tenant-1", 1, "none of encryption.secret_files");
+  expect_damaged(*process(unscoped({newer_secret})), "tenant-1", 1,
+                 "none of encryption.secret_files");
 }
 
 TEST_P(ScopeKeysConformance, S14_a_process_without_the_secret_of_a_scopes_key_runs_nothing) {
   complete_in(*process(), "tenant-1", 1);
-  const auto without = process(scoped({newer}));
+  const auto without = process(scoped_by({newer_secret}));
   expect_damaged(*without, "tenant-1", 2, "none of encryption.secret_files gives");
   EXPECT_FALSE(find(2)) << "nothing was reserved";
   EXPECT_EQ(keys_of("tenant-1").size(), 1U);
@@ -227,7 +228,7 @@ TEST_P(ScopeKeysConformance, S14_a_forged_key_of_a_scope_is_not_used) {
   const std::string journal = scope_key_journal(scope_key_prefix("tenant-1"), 1);
   ScopeKeyLine forged;
   ask(AppendLine{journal, 0, forged.text()});
-  EncryptionSettings settings = scoped();
+  EncryptionSettings settings = scoped_by();
   settings.accept_clear = true;
   expect_damaged(*process(settings), "tenant-1", 1, "is in clear");
   // Nor that of another scope.
@@ -254,7 +255,7 @@ TEST_P(ScopeKeysConformance, S14_no_one_above_writes_a_key) {
 
 TEST_P(ScopeKeysConformance, S14_a_lost_key_can_be_shredded_and_the_scope_runs_again) {
   complete_in(*process(), "tenant-1", 1);
-  const auto without = process(scoped({newer}));
+  const auto without = process(scoped_by({newer_secret}));
   expect_damaged(*without, "tenant-1", 2, "none of encryption.secret_files gives");
   shred(*without, "tenant-1");
   complete_in(*without, "tenant-1", 2);
@@ -283,22 +284,22 @@ TEST_P(ScopeKeysConformance, S14_a_rekey_moves_records_and_keys) {
   EXPECT_EQ(must(*with, Find{key(2)})->stored_request, an_accept(2).request);
 
   // A new secret needs no new form of the records.
-  const auto rotated = process(scoped({newer, oldest}));
+  const auto rotated = process(scoped_by({newer_secret, oldest_secret}));
   EXPECT_EQ(rekey(*rotated, 1), Ended::wrong_state);
   const auto journal = keys_of("tenant-1").at(0);
   EXPECT_TRUE(must(*rotated, AppendLine{journal.name, journal.last, {}}).appended);
   EXPECT_FALSE(must(*rotated, AppendLine{journal.name, journal.last + 1, {}}).appended);
-  expect_replay(*process(scoped({newer})), "tenant-1", 1);
-  const auto missing =
-      ask_and_wait(*process(scoped({oldest})), AppendLine{journal.name, journal.last + 1, {}});
+  expect_replay(*process(scoped_by({newer_secret})), "tenant-1", 1);
+  const auto missing = ask_and_wait(*process(scoped_by({oldest_secret})),
+                                    AppendLine{journal.name, journal.last + 1, {}});
   ASSERT_FALSE(missing);
   EXPECT_EQ(missing.error().code, StoreError::Code::damaged);
 
   // And back.
-  const auto off = process(unscoped({newer}));
+  const auto off = process(unscoped({newer_secret}));
   EXPECT_EQ(rekey(*off, 1), Ended::done);
   EXPECT_EQ(rekey(*off, 2), Ended::done);
-  EXPECT_EQ(ref_of(1), named_key(newer).ref);
+  EXPECT_EQ(ref_of(1), named_key(newer_secret).ref);
   expect_replay(*off, "tenant-1", 1);
 }
 
@@ -351,7 +352,8 @@ TEST_P(ScopeKeysConformance, S14_lines_of_journals_are_sealed_for_their_place) {
   const auto below = ask(ReadLines{"approval/1", 0, 9}).lines;
   ASSERT_EQ(below.size(), 2U);
   EXPECT_EQ(below[0].bytes.find("canary"), std::string::npos);
-  const auto read = must(*process(unscoped({newer, oldest})), ReadLines{"approval/1", 0, 9}).lines;
+  const auto read =
+      must(*process(unscoped({newer_secret, oldest_secret})), ReadLines{"approval/1", 0, 9}).lines;
   EXPECT_EQ(read[0].bytes, order);
   EXPECT_EQ(read[1].bytes, "{}");
   EXPECT_FALSE(read[0].is_damaged || read[1].is_damaged);
@@ -370,7 +372,8 @@ TEST_P(ScopeKeysConformance, S14_lines_of_journals_are_sealed_for_their_place) {
   EXPECT_NE(why("approval/3", below[1].bytes).find("at another place"), std::string::npos);
   EXPECT_NE(why("approval/4", order).find("in clear"), std::string::npos);
   EXPECT_NE(why("approval/5", below[0].bytes.substr(0, 40)).find("cut short"), std::string::npos);
-  const auto without = must(*process(unscoped({newer})), ReadLines{"approval/1", 0, 1}).lines.at(0);
+  const auto without =
+      must(*process(unscoped({newer_secret})), ReadLines{"approval/1", 0, 1}).lines.at(0);
   EXPECT_TRUE(without.is_damaged);
   EXPECT_NE(without.why.find("none of encryption.secret_files gives"), std::string::npos);
   const auto none = must(*process(unscoped({})), ReadLines{"approval/1", 0, 1}).lines.at(0);

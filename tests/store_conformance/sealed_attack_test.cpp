@@ -19,7 +19,7 @@ namespace {
 
 constexpr int rows = 1'000;
 
-std::uint64_t seed_of_run() {
+std::uint64_t attack_seed() {
   const char* const given = std::getenv("IDEM_SEED");
   return given != nullptr ? std::strtoull(given, nullptr, 10) : std::random_device()();
 }
@@ -34,7 +34,7 @@ RecordId id_of(int number) {
   return id;
 }
 
-Reserve reserve_of(int number, int token_number, const Store& store) {
+Reserve attacked_reserve(int number, int token_number, const Store& store) {
   Reserve verb = a_reserve(1, token_number);
   verb.id = id_of(number);
   verb.scope = number % 3 == 0 ? "tenant-1" : "tenant-2";
@@ -42,7 +42,7 @@ Reserve reserve_of(int number, int token_number, const Store& store) {
   return verb;
 }
 
-StoredResponse answer_of(int number) {
+StoredResponse attacked_answer(int number) {
   // Some lie beside their record.
   return answer(
       number % 7 == 0 ? 402 : 201,
@@ -111,7 +111,7 @@ class SqliteRows final : public Rows {
   sqlite3* db_ = nullptr;
 };
 
-std::string hex_of(std::string_view bytes) {
+std::string hex_of_bytes(std::string_view bytes) {
   std::string out;
   for (const char c : bytes) out += fmt::format("{:02x}", static_cast<unsigned char>(c));
   return out;
@@ -153,8 +153,8 @@ class PostgresRows final : public Rows {
   void write(const RecordId& id, const StoredResponse& response) override {
     std::string head;
     encode_answer(response, head);
-    session_.run(fmt::format("SELECT put('{}', '\\x{}', '\\x{}')", to_hex(id.bytes), hex_of(head),
-                             hex_of(response.body)));
+    session_.run(fmt::format("SELECT put('{}', '\\x{}', '\\x{}')", to_hex(id.bytes),
+                             hex_of_bytes(head), hex_of_bytes(response.body)));
   }
 
  private:
@@ -223,25 +223,25 @@ class SealedAttack : public testing::Test {
  protected:
   void fill(Store& store) {
     for (int number = 1; number <= rows; ++number) {
-      const auto outcome = ask_and_wait(store, reserve_of(number, 1, store));
+      const auto outcome = ask_and_wait(store, attacked_reserve(number, 1, store));
       ASSERT_TRUE(outcome && is<Execute>(*outcome));
       const Execute& won = std::get<Execute>(*outcome);
-      ASSERT_TRUE(ask_and_wait(store, a_complete(won, answer_of(number))));
+      ASSERT_TRUE(ask_and_wait(store, a_complete(won, attacked_answer(number))));
     }
   }
   /// How many of the rows are replayed as they were.
   int replayed(Store& store) {
     int count = 0;
     for (int number = 1; number <= rows; ++number) {
-      const auto reply = ask_and_wait(store, reserve_of(number, 2, store));
+      const auto reply = ask_and_wait(store, attacked_reserve(number, 2, store));
       const auto* const replay = reply ? std::get_if<Replay>(&*reply) : nullptr;
-      if (replay != nullptr && replay->response == answer_of(number)) ++count;
+      if (replay != nullptr && replay->response == attacked_answer(number)) ++count;
     }
     return count;
   }
   void expect_none_opens(Store& store) {
     for (int number = 1; number <= rows; ++number) {
-      const auto reply = ask_and_wait(store, reserve_of(number, 2, store));
+      const auto reply = ask_and_wait(store, attacked_reserve(number, 2, store));
       ASSERT_FALSE(reply) << "row " << number << " " << describe(*reply) << ", seed " << seed_;
       EXPECT_EQ(reply.error().code, StoreError::Code::damaged) << reply.error().detail;
       EXPECT_EQ(reply.error().record, id_of(number));
@@ -258,7 +258,7 @@ class SealedAttack : public testing::Test {
         "{} rows attacked, seed {}: none opened, none was replayed, none ran\n", rows, seed_);
   }
 
-  const std::uint64_t seed_ = seed_of_run();
+  const std::uint64_t seed_ = attack_seed();
   std::mt19937_64 random_{seed_};
   TempFolder folder_;
   TestClock clock_;

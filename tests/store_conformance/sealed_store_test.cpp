@@ -11,7 +11,7 @@ namespace {
 const Secret oldest{1};
 const Secret newer{2};
 
-EncryptionSettings under(std::vector<Secret> secrets, bool accept_clear = true) {
+EncryptionSettings sealing_under(std::vector<Secret> secrets, bool accept_clear = true) {
   EncryptionSettings settings;
   settings.secrets = std::move(secrets);
   settings.accept_clear = accept_clear;
@@ -66,14 +66,14 @@ class Sealed : public testing::Test {
 };
 
 TEST_F(Sealed, S14_an_older_secret_opens_and_a_missing_one_is_named) {
-  const auto first = sealed_by(under({oldest}));
+  const auto first = sealed_by(sealing_under({oldest}));
   must(*first, a_complete(run(*first, 1)));
   EXPECT_TRUE(is_sealed(kept(1)));
   expect_replay(*first, 1);
-  const auto rotated = sealed_by(under({newer, oldest}));
+  const auto rotated = sealed_by(sealing_under({newer, oldest}));
   expect_replay(*rotated, 1);
   must(*rotated, a_complete(run(*rotated, 2)));
-  const auto without = sealed_by(under({newer}));
+  const auto without = sealed_by(sealing_under({newer}));
   expect_replay(*without, 2);
   expect_damaged(*without, 1, to_hex(wrapping_key_name(oldest)));
   expect_damaged(*without, 1, "none of encryption.secret_files gives");
@@ -84,12 +84,12 @@ TEST_F(Sealed, S14_an_older_secret_opens_and_a_missing_one_is_named) {
 TEST_F(Sealed, S14_an_answer_in_clear_is_replayed_only_where_that_is_accepted) {
   must(*below_, a_complete(run(*below_, 1)));
   expect_replay(*sealed_by({}), 1);
-  expect_replay(*sealed_by(under({newer})), 1);
-  expect_damaged(*sealed_by(under({newer}, false)), 1, "is in clear");
+  expect_replay(*sealed_by(sealing_under({newer})), 1);
+  expect_damaged(*sealed_by(sealing_under({newer}, false)), 1, "is in clear");
 }
 
 TEST_F(Sealed, S14_what_a_store_answers_by_itself_is_in_clear_and_accepted) {
-  const auto store = sealed_by(under({newer}, false));
+  const auto store = sealed_by(sealing_under({newer}, false));
   Accept verb = an_accept(1);
   verb.as.generation = below_->identity().generation;
   must(*store, verb);
@@ -105,7 +105,7 @@ TEST_F(Sealed, S14_what_a_store_answers_by_itself_is_in_clear_and_accepted) {
 
 TEST_F(Sealed, S14_an_attempt_of_another_process_is_completed_sealed) {
   const Execute won = run(*below_, 1);
-  const auto store = sealed_by(under({newer}));
+  const auto store = sealed_by(sealing_under({newer}));
   EXPECT_EQ(must(*store, a_complete(won)).verdict, Verdict::done);
   EXPECT_TRUE(is_sealed(kept(1)));
   expect_replay(*store, 1);
@@ -121,7 +121,7 @@ TEST_F(Sealed, S14_an_attempt_of_another_process_is_completed_sealed) {
 }
 
 TEST_F(Sealed, S14_an_answer_by_evidence_is_sealed) {
-  const auto store = sealed_by(under({newer}, false));
+  const auto store = sealed_by(sealing_under({newer}, false));
   const Execute won = run(*store, 1);
   must(*store, a_mark_unknown(won));
   const auto reply = must(*store, a_resolve(1, Resolve::As::completed, won.attempt.fence));
@@ -133,7 +133,7 @@ TEST_F(Sealed, S14_an_answer_by_evidence_is_sealed) {
 }
 
 TEST_F(Sealed, S22_an_events_kept_answer_is_sealed_in_the_log) {
-  const auto store = sealed_by(under({newer}));
+  const auto store = sealed_by(sealing_under({newer}));
   const Execute won = run(*store, 1);
   Resolve event = a_resolve(1, Resolve::As::completed, won.attempt.fence, clock_.now());
   event.evidence = R"({"event":"e1","kept":{"status":201,"body_b64":"aXQgcmFu"}})";
@@ -147,14 +147,14 @@ TEST_F(Sealed, S22_an_events_kept_answer_is_sealed_in_the_log) {
   const auto log = must(*store, ReadEvidence{key(1)});
   EXPECT_EQ(log[0].evidence, event.evidence);
   EXPECT_EQ(log[1].evidence, by_person.evidence);
-  const auto refused = ask_and_wait(*sealed_by(under({oldest})), ReadEvidence{key(1)});
+  const auto refused = ask_and_wait(*sealed_by(sealing_under({oldest})), ReadEvidence{key(1)});
   ASSERT_FALSE(refused);
   EXPECT_EQ(refused.error().code, StoreError::Code::damaged);
 }
 
 TEST_F(Sealed, S22_an_answer_that_was_put_into_the_log_in_clear_is_not_read) {
   const Execute won = run(*below_, 1);
-  const auto strict = sealed_by(under({newer}, false));
+  const auto strict = sealed_by(sealing_under({newer}, false));
   int number = 1;
   for (const std::string_view name :
        {"\"kept\":", "\"kept\" :", R"("\u006bept":)", "\"kept\"\n:\t"}) {
@@ -165,7 +165,7 @@ TEST_F(Sealed, S22_an_answer_that_was_put_into_the_log_in_clear_is_not_read) {
     const auto refused = ask_and_wait(*strict, ReadEvidence{key(number)});
     ASSERT_FALSE(refused) << name << ": a reconciler would seal the forged answer as its own";
     EXPECT_EQ(refused.error().code, StoreError::Code::damaged);
-    EXPECT_TRUE(ask_and_wait(*sealed_by(under({newer})), ReadEvidence{key(number)}));
+    EXPECT_TRUE(ask_and_wait(*sealed_by(sealing_under({newer})), ReadEvidence{key(number)}));
     ++number;
   }
   must(*below_, a_resolve(7, Resolve::As::completed, won.attempt.fence, clock_.now()));
@@ -173,8 +173,8 @@ TEST_F(Sealed, S22_an_answer_that_was_put_into_the_log_in_clear_is_not_read) {
 }
 
 TEST_F(Sealed, S07_a_stored_request_that_does_not_open_rests_and_others_are_claimed) {
-  const auto first = sealed_by(under({oldest}));
-  const auto store = sealed_by(under({newer}));
+  const auto first = sealed_by(sealing_under({oldest}));
+  const auto store = sealed_by(sealing_under({newer}));
   const auto accept = [&](Store& with, int number) {
     Accept verb = an_accept(number, "POST / please " + std::to_string(number));
     verb.as.generation = below_->identity().generation;
@@ -203,7 +203,7 @@ TEST_F(Sealed, S07_a_stored_request_that_does_not_open_rests_and_others_are_clai
 }
 
 TEST_F(Sealed, S14_a_retry_of_a_released_attempt_seals_for_the_new_fence) {
-  const auto store = sealed_by(under({newer}, false));
+  const auto store = sealed_by(sealing_under({newer}, false));
   const Execute first = run(*store, 1);
   must(*store, a_release(first));
   const Execute second = run(*store, 1);

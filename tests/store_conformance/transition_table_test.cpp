@@ -242,14 +242,14 @@ const std::vector<TableRow>& table() {
 
 // ---- every form of verb ----
 
-struct Asked {
+struct AskedOnce {
   std::string name;
   Event event;
   /// Fills in what depends on the verb; makes the change.
   std::function<Change(std::optional<Record>&, Facts&, FenceCounter&)> apply;
 };
 
-void add_reserves(std::vector<Asked>& all) {
+void add_reserves(std::vector<AskedOnce>& all) {
   for (const bool same : {true, false}) {
     for (const int token_number : {1, 2}) {
       all.push_back(
@@ -277,7 +277,8 @@ void add_reserves(std::vector<Asked>& all) {
 }
 
 template <class Verb, class Transition>
-void add_owner(std::vector<Asked>& all, const char* name, Event event, Verb verb, Transition step) {
+void add_owner(std::vector<AskedOnce>& all, const char* name, Event event, Verb verb,
+               Transition step) {
   for (const Fence fence : {7, 0, 8}) {
     for (const int token_number : {1, 2}) {
       verb.attempt = {fence_from(fence), token(token_number)};
@@ -292,7 +293,7 @@ void add_owner(std::vector<Asked>& all, const char* name, Event event, Verb verb
   }
 }
 
-void add_evidence(std::vector<Asked>& all) {
+void add_evidence(std::vector<AskedOnce>& all) {
   for (const Fence fence : {7, 0, 8}) {
     for (const bool response : {true, false}) {
       for (const int finding : {1, 0, -1}) {  // Done, refused, not there.
@@ -338,8 +339,8 @@ void add_evidence(std::vector<Asked>& all) {
   }
 }
 
-std::vector<Asked> verbs() {
-  std::vector<Asked> all;
+std::vector<AskedOnce> verbs() {
+  std::vector<AskedOnce> all;
   add_reserves(all);
   add_owner(all, "dispatched", Event::dispatched, Dispatched{key(1), {}}, transitions::dispatched);
   add_owner(all, "renew", Event::renew, Renew{key(1), {}, lease}, transitions::renew);
@@ -377,7 +378,7 @@ const TableRow* row_for(const Facts& facts, Event event) {
 TEST(TransitionTable, S03_the_machine_does_exactly_the_transitions_of_the_table) {
   std::set<std::string> used;
   for (const Shape& shape : shapes()) {
-    for (const Asked& verb : verbs()) {
+    for (const AskedOnce& verb : verbs()) {
       std::optional<Record> record = shape.record;
       Facts facts = shape.facts;
       FenceCounter fences{100};

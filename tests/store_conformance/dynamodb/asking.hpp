@@ -20,8 +20,8 @@ inline std::string to_base64_of_key(int number) {
   return to_base64({reinterpret_cast<const char*>(id.bytes.data()), id.bytes.size()});
 }
 
-inline std::unique_ptr<Store> open_at(const std::string& url,
-                                      const DynamodbOptions& options = quick_options()) {
+inline std::unique_ptr<Store> open_table(const std::string& url,
+                                         const DynamodbOptions& options = quick_options()) {
   auto store = open_dynamodb(url, test_settings(), options);
   if (store) return std::move(*store);
   ADD_FAILURE() << store.error().detail;

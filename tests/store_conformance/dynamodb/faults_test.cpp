@@ -10,7 +10,7 @@ class DynamodbFaults : public testing::Test {
  protected:
   std::string table = new_dynamodb_table();
   FaultProxy proxy{shared_dynamodb_endpoint()};
-  std::unique_ptr<Store> store = open_at(dynamodb_url(proxy.endpoint(), table));
+  std::unique_ptr<Store> store = open_table(dynamodb_url(proxy.endpoint(), table));
 
   /// The first reserve also says that the identity is in use.
   void SetUp() override { run(*store, 200); }
@@ -20,7 +20,8 @@ TEST_F(DynamodbFaults, S04_two_duplicates_whose_reply_was_lost_are_one_execution
   const std::string own = new_dynamodb_table();
   const std::string endpoint = shared_dynamodb_endpoint();
   CuttingProxy cutting(endpoint.substr(endpoint.rfind('/') + 1));
-  const auto cut = open_at(dynamodb_url("http://127.0.0.1:" + std::to_string(cutting.port()), own));
+  const auto cut =
+      open_table(dynamodb_url("http://127.0.0.1:" + std::to_string(cutting.port()), own));
   run(*cut, 200);
   lose_replies_to_duplicates(*cut, cutting, "UpdateItem");
 }
@@ -29,7 +30,8 @@ TEST_F(DynamodbFaults, S04_a_settling_write_whose_reply_was_lost_is_reported_as_
   const std::string own = new_dynamodb_table();
   const std::string endpoint = shared_dynamodb_endpoint();
   CuttingProxy cutting(endpoint.substr(endpoint.rfind('/') + 1));
-  const auto cut = open_at(dynamodb_url("http://127.0.0.1:" + std::to_string(cutting.port()), own));
+  const auto cut =
+      open_table(dynamodb_url("http://127.0.0.1:" + std::to_string(cutting.port()), own));
   run(*cut, 200);
   lose_replies_to_completions(*cut, cutting, "UpdateItem", {Verdict::done});
 }
@@ -94,7 +96,7 @@ TEST_F(DynamodbFaults, S04_a_reserve_in_doubt_is_settled_by_reading_once_it_may_
 
 TEST_F(DynamodbFaults, S04_an_endpoint_that_is_gone_is_unavailable_at_once) {
   DynamodbServer own;
-  const auto alone = open_at(dynamodb_url(own.endpoint(), new_dynamodb_table()));
+  const auto alone = open_table(dynamodb_url(own.endpoint(), new_dynamodb_table()));
   run(*alone, 1);
   own.crash();
   const auto outcome = try_ask(*alone, a_reserve_in(*alone, 2));
@@ -132,7 +134,7 @@ AdoptRoutes routes_of(const std::string& name) {
 }
 
 TEST_F(DynamodbFaults, S02_a_change_waits_for_the_nodes_that_reserve) {
-  const auto other = open_at(dynamodb_url(proxy.endpoint(), table));
+  const auto other = open_table(dynamodb_url(proxy.endpoint(), table));
   run(*other, 1);
   const std::uint64_t before = other->identity().generation;
   const auto began = MonotonicClock::now();
@@ -149,7 +151,7 @@ TEST_F(DynamodbFaults, S02_a_change_waits_for_the_nodes_that_reserve) {
 TEST_F(DynamodbFaults, S02_a_first_start_waits_for_nothing) {
   DynamodbOptions patient = quick_options();
   patient.waits.change = 1h;
-  const auto first = open_at(dynamodb_url(proxy.endpoint(), new_dynamodb_table()), patient);
+  const auto first = open_table(dynamodb_url(proxy.endpoint(), new_dynamodb_table()), patient);
   const auto adopted = try_ask(*first, routes_of("pay"));
   ASSERT_TRUE(adopted.has_value()) << adopted.error().detail;
   EXPECT_EQ(adopted->why_not, "");
@@ -157,7 +159,7 @@ TEST_F(DynamodbFaults, S02_a_first_start_waits_for_nothing) {
 
 TEST_F(DynamodbFaults,
        S02_a_reserve_that_comes_after_the_change_makes_no_record_under_its_old_name) {
-  const auto other = open_at(dynamodb_url(proxy.endpoint(), table));
+  const auto other = open_table(dynamodb_url(proxy.endpoint(), table));
   run(*other, 201);
   // libcurl and the store send it again, and those do not arrive.
   proxy.plan("UpdateItem", Mishap::hold, 1, to_base64_of_key(1));
@@ -169,7 +171,7 @@ TEST_F(DynamodbFaults,
   ASSERT_TRUE(adopted && adopted->why_not.empty());
   done.get_future().wait();
   // The record was renamed: a retry looks under both names, and runs under the new one.
-  const auto direct = open_at(dynamodb_url(shared_dynamodb_endpoint(), table));
+  const auto direct = open_table(dynamodb_url(shared_dynamodb_endpoint(), table));
   Reserve verb = a_reserve_in(*direct, 2, 2);
   verb.generation = adopted->generation;
   verb.also = {{key(1), {}}};

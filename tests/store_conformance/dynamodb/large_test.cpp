@@ -9,7 +9,7 @@ class DynamodbLarge : public testing::Test {
  protected:
   std::string table = new_dynamodb_table();
   FaultProxy proxy{shared_dynamodb_endpoint()};
-  std::unique_ptr<Store> store = open_at(dynamodb_url(proxy.endpoint(), table));
+  std::unique_ptr<Store> store = open_table(dynamodb_url(proxy.endpoint(), table));
 
   std::size_t pieces() const {
     std::size_t count = 0;
@@ -20,7 +20,7 @@ class DynamodbLarge : public testing::Test {
   }
 };
 
-std::string large_body(std::size_t bytes) {
+std::string body_of_bytes(std::size_t bytes) {
   std::string body(bytes, '\0');
   for (std::size_t i = 0; i < bytes; ++i) body[i] = static_cast<char>(i * 7 + i / 251);
   return body;
@@ -30,7 +30,7 @@ TEST_F(DynamodbLarge, S14_answers_of_every_size_are_replayed_byte_for_byte) {
   int number = 0;
   for (const std::size_t bytes : {131'000UL, 132'000UL, 400'000UL, 1'048'576UL, 5'000'000UL}) {
     const Execute attempt = run(*store, ++number);
-    const StoredResponse stored = answer(200, large_body(bytes));
+    const StoredResponse stored = answer(200, body_of_bytes(bytes));
     const auto settled = try_ask(*store, a_complete(attempt, stored));
     ASSERT_TRUE(settled.has_value()) << settled.error().detail;
     EXPECT_EQ(settled->verdict, Verdict::done);
@@ -42,7 +42,7 @@ TEST_F(DynamodbLarge, S14_answers_of_every_size_are_replayed_byte_for_byte) {
 }
 
 TEST_F(DynamodbLarge, S07_a_large_request_is_claimed_as_it_was) {
-  Accept verb = an_accept(1, large_body(900'000));
+  Accept verb = an_accept(1, body_of_bytes(900'000));
   verb.as.generation = store->identity().generation;
   ASSERT_TRUE(is<Pending>(*try_ask(*store, verb)));
   const auto claimed = try_ask(*store, Claim{token(9), "dispatcher", lease, true});
@@ -56,12 +56,12 @@ TEST_F(DynamodbLarge, S04_a_crash_between_the_pieces_and_the_record_leaves_the_a
   const Execute attempt = run(*store, 1);
   // The pieces arrive; the record's write never does.
   proxy.plan("UpdateItem", Mishap::cut_before, 10'000, "\"#ap\":\"ap\"");
-  const auto settled = try_ask(*store, a_complete(attempt, answer(200, large_body(400'000))));
+  const auto settled = try_ask(*store, a_complete(attempt, answer(200, body_of_bytes(400'000))));
   ASSERT_FALSE(settled.has_value());
-  const auto other = open_at(dynamodb_url(shared_dynamodb_endpoint(), table));
+  const auto other = open_table(dynamodb_url(shared_dynamodb_endpoint(), table));
   EXPECT_TRUE(is<InProgress>(*try_ask(*other, a_reserve_in(*other, 1, 2))));
   EXPECT_GT(pieces(), 0u);
-  const StoredResponse second = answer(201, large_body(500'000));
+  const StoredResponse second = answer(201, body_of_bytes(500'000));
   EXPECT_EQ(try_ask(*other, a_complete(attempt, second))->verdict, Verdict::done);
   const auto again = try_ask(*other, a_reserve_in(*other, 1, 2));
   ASSERT_TRUE(again && is<Replay>(*again));
@@ -70,7 +70,8 @@ TEST_F(DynamodbLarge, S04_a_crash_between_the_pieces_and_the_record_leaves_the_a
 
 TEST_F(DynamodbLarge, S22_a_missing_piece_is_damage_and_no_replay) {
   const Execute attempt = run(*store, 1);
-  ASSERT_TRUE(try_ask(*store, a_complete(attempt, answer(200, large_body(800'000)))).has_value());
+  ASSERT_TRUE(
+      try_ask(*store, a_complete(attempt, answer(200, body_of_bytes(800'000)))).has_value());
   const std::string endpoint = shared_dynamodb_endpoint();
   for (const Json& item : dynamodb_items(endpoint, table)) {
     const std::string key_of_item = dynamodb_text(item, {"p", "s"});

@@ -49,7 +49,7 @@ TEST(DynamodbOpen, S02_a_table_whose_identity_is_gone_is_refused) {
   const std::string table = new_dynamodb_table();
   const std::string url = dynamodb_url(endpoint, table);
   {
-    const auto store = open_at(url);
+    const auto store = open_table(url);
     run(*store, 1);
   }
   ask_dynamodb(endpoint, "DeleteItem",
@@ -62,7 +62,7 @@ TEST(DynamodbOpen, S02_a_table_whose_identity_is_gone_is_refused) {
 TEST(DynamodbOpen, S02_a_store_that_loses_its_identity_admits_nothing_new) {
   const std::string endpoint = shared_dynamodb_endpoint();
   const std::string table = new_dynamodb_table();
-  const auto store = open_at(dynamodb_url(endpoint, table));
+  const auto store = open_table(dynamodb_url(endpoint, table));
   const Execute attempt = run(*store, 1);
   ask_dynamodb(endpoint, "DeleteItem",
                R"({"TableName":")" + table + R"(","Key":{"p":{"S":"i"},"s":{"B":")" +

@@ -15,7 +15,7 @@
 namespace idem::test {
 namespace {
 
-std::string refusal(const std::string& uri, const PostgresOptions& options = {}) {
+std::string owner_refusal(const std::string& uri, const PostgresOptions& options = {}) {
   const auto store = open_postgres(uri, test_settings(), options);
   return store ? std::string() : store.error().detail;
 }
@@ -75,14 +75,14 @@ TEST_F(RowSecurityOwner, S17_a_store_as_whom_policies_bind_is_refused_and_a_runn
   EXPECT_EQ(Psql(gateway.uri()).run(hers), "execute") << "nor is a service as it was until now";
 
   for (const TestRole* role : {&gateway, &service}) {
-    const std::string complaint = refusal(role->uri());
+    const std::string complaint = owner_refusal(role->uri());
     EXPECT_TRUE(
         complaint.starts_with("row-level security applies to the role '" + role->name() + "': "))
         << complaint;
     EXPECT_NE(complaint.find("connect as 'postgres'"), complaint.npos) << complaint;
     EXPECT_NE(complaint.find("BYPASSRLS"), complaint.npos) << complaint;
   }
-  EXPECT_EQ(refusal(database_.uri()), "");
+  EXPECT_EQ(owner_refusal(database_.uri()), "");
 
   // A connection that it makes anew is a start for it.
   owner_.run("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE usename = '" +
@@ -98,7 +98,7 @@ TEST_F(RowSecurityOwner, S17_a_store_as_whom_policies_bind_is_refused_and_a_runn
   EXPECT_EQ(owner_.run("SELECT count(*) FROM idem.slots"), "3");
 
   owner_.run("ALTER ROLE " + gateway.name() + " BYPASSRLS");
-  EXPECT_EQ(refusal(gateway.uri()), "");
+  EXPECT_EQ(owner_refusal(gateway.uri()), "");
 }
 
 TEST_F(RowSecurityOwner, S17_a_running_store_whose_own_role_is_restricted_runs_nothing) {
@@ -163,14 +163,14 @@ TEST(RowSecuritySmallOwner, S17_an_owner_that_is_no_superuser_restricts_and_its_
   const TestRole service(database.uri());
   superuser.run("DO $$ BEGIN EXECUTE 'GRANT CREATE ON DATABASE ' || current_database() || ' TO " +
                 owner.name() + "'; END $$");
-  ASSERT_EQ(refusal(owner.uri()), "");
+  ASSERT_EQ(owner_refusal(owner.uri()), "");
   Psql session(owner.uri());
   session.run(fmt::format("SELECT idem.restrict_to_scope('{}', 'shop')", service.name()));
-  EXPECT_EQ(refusal(owner.uri()), "");
+  EXPECT_EQ(owner_refusal(owner.uri()), "");
   EXPECT_EQ(Psql(service.uri()).run(hers), "execute");
   EXPECT_EQ(session.run("SELECT count(*) FROM idem.slots"), "1");
   superuser.run("ALTER TABLE idem.slots FORCE ROW LEVEL SECURITY");
-  EXPECT_TRUE(refusal(owner.uri()).starts_with("row-level security applies to the role '"));
+  EXPECT_TRUE(owner_refusal(owner.uri()).starts_with("row-level security applies to the role '"));
   EXPECT_EQ(session.try_run(hers), "") << "but nothing is hidden even then";
 }
 
@@ -198,7 +198,7 @@ TEST_F(RowSecurityOwner, with_the_last_restriction_the_tables_are_as_before) {
         << "no right is left";
   }
   grant_all(one);
-  EXPECT_EQ(refusal(one.uri()), "") << "with rights, a role as any other";
+  EXPECT_EQ(owner_refusal(one.uri()), "") << "with rights, a role as any other";
   EXPECT_EQ(service.run(hers), "execute");
 }
 
@@ -272,7 +272,7 @@ TEST_F(RowSecurityOwner, S17_an_upgrade_restricts_restricted_roles_again) {
   owner_.run(fmt::format("GRANT SELECT ON idem.slots TO {}", service.name()));
   Psql application(database_.uri());
   application.run("BEGIN; SELECT count(*) FROM idem.slots");
-  ASSERT_EQ(refusal(database_.uri(), {.migrate = true}), "");
+  ASSERT_EQ(owner_refusal(database_.uri(), {.migrate = true}), "");
   application.run("COMMIT");
   EXPECT_EQ(Psql(service.uri()).run("SELECT count(*) FROM idem.slots"), "1");
   EXPECT_EQ(Psql(service.uri()).run("SELECT idem.record_id('shop', 'pay', 'k') IS NOT NULL"), "t");

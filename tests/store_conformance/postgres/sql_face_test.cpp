@@ -46,7 +46,7 @@ class SqlFace : public testing::Test {
   std::unique_ptr<Psql> session_;
 };
 
-constexpr const char* pay = "'tenant-1', 'pay', 'k', 'amount=5'";
+constexpr const char* pay_arguments = "'tenant-1', 'pay', 'k', 'amount=5'";
 
 TEST_F(SqlFace, S22_a_completion_that_contradicts_an_event_is_contested) {
   const Execute attempt = gateway_reserves(1);
@@ -99,7 +99,7 @@ TEST_F(SqlFace, S17_a_late_owner_raises_and_its_rows_are_gone) {
 
 TEST_F(SqlFace, S17_a_handler_that_touches_only_the_database_needs_one_transaction) {
   session_->run("BEGIN");
-  const std::string row = reserve("operation || ' ' || fence || ' ' || attempt", pay);
+  const std::string row = reserve("operation || ' ' || fence || ' ' || attempt", pay_arguments);
   std::istringstream words(row);
   std::string operation, fence, attempt;
   words >> operation >> fence >> attempt;
@@ -108,10 +108,12 @@ TEST_F(SqlFace, S17_a_handler_that_touches_only_the_database_needs_one_transacti
                             fence, attempt));
   Psql rival(database_.uri());
   rival.run("SET lock_timeout = '20ms'");
-  EXPECT_EQ(rival.run(std::string("SELECT outcome FROM idem.reserve(") + pay + ")"), "in_progress");
+  EXPECT_EQ(rival.run(std::string("SELECT outcome FROM idem.reserve(") + pay_arguments + ")"),
+            "in_progress");
   session_->run("COMMIT");
-  EXPECT_EQ(rival.run(std::string("SELECT outcome FROM idem.reserve(") + pay + ")"), "replay");
-  EXPECT_EQ(reserve("convert_from(response_body, 'UTF8')", pay), "paid");
+  EXPECT_EQ(rival.run(std::string("SELECT outcome FROM idem.reserve(") + pay_arguments + ")"),
+            "replay");
+  EXPECT_EQ(reserve("convert_from(response_body, 'UTF8')", pay_arguments), "paid");
   EXPECT_EQ(reserve("outcome", "'tenant-1', 'pay', 'k', 'amount=6'"), "key_misuse");
   EXPECT_EQ(reserve("outcome", "'tenant-2', 'pay', 'k', 'amount=5'"), "execute");
 }
@@ -125,14 +127,14 @@ TEST_F(SqlFace, V02_another_request_under_the_key_is_misuse_and_the_record_stays
   const auto end = [this](const std::string& verb, const std::string& more) {
     session_->run("SELECT idem." + verb + "(id, fence, token" + more + ") FROM idem.slots");
   };
-  EXPECT_EQ(reserve("outcome", pay), "execute");
+  EXPECT_EQ(reserve("outcome", pay_arguments), "execute");
   is_misuse();
   end("release", "");
   is_misuse();
-  EXPECT_EQ(reserve("outcome", pay), "execute");
+  EXPECT_EQ(reserve("outcome", pay_arguments), "execute");
   end("complete", ", 201, '[]', 'paid'");
   is_misuse();
-  EXPECT_EQ(reserve("convert_from(response_body, 'UTF8')", pay), "paid");
+  EXPECT_EQ(reserve("convert_from(response_body, 'UTF8')", pay_arguments), "paid");
 }
 
 TEST_F(SqlFace, V03_two_tenants_with_one_key_are_independent) {
@@ -194,17 +196,19 @@ TEST_F(SqlFace, V09_of_many_at_once_one_pays) {
 
 TEST_F(SqlFace, V13_T56_a_waiter_in_vain_keeps_its_transaction) {
   session_->run("BEGIN");
-  EXPECT_EQ(reserve("outcome", pay), "execute");
+  EXPECT_EQ(reserve("outcome", pay_arguments), "execute");
   Psql rival(database_.uri());
   rival.run("SET lock_timeout = '20ms'");
   rival.run("BEGIN; INSERT INTO payments VALUES ('of the rival', 1)");
-  EXPECT_EQ(rival.run(std::string("SELECT outcome FROM idem.reserve(") + pay + ")"), "in_progress");
+  EXPECT_EQ(rival.run(std::string("SELECT outcome FROM idem.reserve(") + pay_arguments + ")"),
+            "in_progress");
   EXPECT_EQ(rival.run("SHOW lock_timeout"), "20ms") << "what the session had set stays";
   rival.run("COMMIT");
   session_->run("ROLLBACK");
   EXPECT_EQ(payments(), "1");
   // The lock went with its transaction: the session that held it has nothing left.
-  EXPECT_EQ(rival.run(std::string("SELECT outcome FROM idem.reserve(") + pay + ")"), "execute");
+  EXPECT_EQ(rival.run(std::string("SELECT outcome FROM idem.reserve(") + pay_arguments + ")"),
+            "execute");
 }
 
 TEST_F(SqlFace, S02_the_handle_is_the_gateways) {
@@ -242,7 +246,8 @@ TEST_F(SqlFace, S02_another_operation_under_one_key_is_misuse_where_the_scope_ha
 TEST_F(SqlFace, a_reserve_that_could_not_see_the_winner_is_refused) {
   for (const std::string level : {"REPEATABLE READ", "SERIALIZABLE"}) {
     session_->run("BEGIN ISOLATION LEVEL " + level);
-    EXPECT_EQ(session_->try_run(std::string("SELECT idem.reserve(") + pay + ")"), "IDM05");
+    EXPECT_EQ(session_->try_run(std::string("SELECT idem.reserve(") + pay_arguments + ")"),
+              "IDM05");
     session_->run("ROLLBACK");
   }
 }
@@ -250,13 +255,13 @@ TEST_F(SqlFace, a_reserve_that_could_not_see_the_winner_is_refused) {
 TEST_F(SqlFace, a_call_in_a_session_with_lax_settings_is_durable_all_the_same) {
   session_->run("SET synchronous_commit = off");
   session_->run("BEGIN");
-  EXPECT_EQ(reserve("outcome", pay), "execute");
+  EXPECT_EQ(reserve("outcome", pay_arguments), "execute");
   EXPECT_EQ(session_->run("SHOW synchronous_commit"), "on");
   session_->run("COMMIT");
 }
 
 TEST_F(SqlFace, a_sweep_waits_for_the_disk_where_it_gives_an_answer_and_only_there) {
-  EXPECT_EQ(reserve("outcome", pay), "execute");
+  EXPECT_EQ(reserve("outcome", pay_arguments), "execute");
   session_->run("UPDATE idem.slots SET locked_until = idem.now()");
   const auto sweep = [&] {
     session_->run(

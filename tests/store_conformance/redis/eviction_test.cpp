@@ -12,7 +12,7 @@
 namespace idem::test {
 namespace {
 
-Reserve numbered(std::uint32_t number, int token_number, std::uint64_t generation) {
+Reserve reserve_numbered(std::uint32_t number, int token_number, std::uint64_t generation) {
   Reserve verb = a_reserve(1, token_number);
   // Over all buckets.
   verb.id.bytes.fill(static_cast<std::uint8_t>(number * 2654435761U >> 24));
@@ -38,7 +38,7 @@ TEST(RedisEviction, T53_a_record_evicted_unnoticed_does_not_run_again) {
   {
     std::latch left(keys);
     for (std::uint32_t number = 0; number < keys; ++number) {
-      idem::ask(*store, numbered(number, 1, generation), [&](auto outcome) {
+      idem::ask(*store, reserve_numbered(number, 1, generation), [&](auto outcome) {
         if (!outcome || !is<Execute>(*outcome)) return left.count_down();
         ++executed;
         const StoredResponse stored = answer(201, std::string(400, 'a'));
@@ -63,7 +63,7 @@ TEST(RedisEviction, T53_a_record_evicted_unnoticed_does_not_run_again) {
 
   // Had the policy been seen meanwhile, nothing new would begin for a moment: that is over.
   const auto refused_for_policy = [&](std::uint32_t number) {
-    const auto outcome = ask_and_wait(*store, numbered(number, 3, generation));
+    const auto outcome = ask_and_wait(*store, reserve_numbered(number, 3, generation));
     return !outcome && outcome.error().detail.find("maxmemory-policy") != std::string::npos;
   };
   for (int turn = 0; turn < 1'000 && refused_for_policy(keys + 1); ++turn) server.ask("ping");
@@ -74,7 +74,7 @@ TEST(RedisEviction, T53_a_record_evicted_unnoticed_does_not_run_again) {
   std::atomic<int> unavailable{0};
   std::latch left(keys);
   for (std::uint32_t number = 0; number < keys; ++number) {
-    idem::ask(*store, numbered(number, 2, generation), [&](const auto& outcome) {
+    idem::ask(*store, reserve_numbered(number, 2, generation), [&](const auto& outcome) {
       if (outcome) {
         if (is<Replay>(*outcome)) ++replayed;
         if (is<Execute>(*outcome)) ++twice;
@@ -99,7 +99,7 @@ TEST(RedisEviction, T53_a_copy_of_a_store_that_lost_records_is_refused) {
     const auto store = open_at(server.url());
     const std::uint64_t generation = store->identity().generation;
     for (std::uint32_t number = 0; number < 20; ++number) {
-      const auto outcome = ask_and_wait(*store, numbered(number, 1, generation));
+      const auto outcome = ask_and_wait(*store, reserve_numbered(number, 1, generation));
       ASSERT_TRUE(outcome && is<Execute>(*outcome));
       ASSERT_TRUE(ask_and_wait(*store, a_complete(std::get<Execute>(*outcome))));
     }

@@ -9,7 +9,7 @@ namespace idem::test {
 namespace {
 
 /// Of the bucket "{idem:61}", whose digits are those of 'a'.
-Reserve numbered(int number, std::uint64_t generation) {
+Reserve listed_reserve(int number, std::uint64_t generation) {
   Reserve verb = a_reserve(number, number);
   verb.id.bytes.fill(static_cast<std::uint8_t>('0' + number));
   verb.id.bytes[0] = 'a';
@@ -33,7 +33,7 @@ class RedisLists : public testing::Test {
   }
   ~RedisLists() override { store_.reset(); }
 
-  Reserve one(int number) { return numbered(number, store_->identity().generation); }
+  Reserve one(int number) { return listed_reserve(number, store_->identity().generation); }
   Execute run(int number) {
     const auto outcome = try_ask(*store_, one(number));
     EXPECT_TRUE(outcome && is<Execute>(*outcome));

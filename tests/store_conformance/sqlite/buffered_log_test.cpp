@@ -29,7 +29,7 @@ sqlite::Connection open_buffered(const fs::path& path) {
   return connection;
 }
 
-void run(sqlite3* db, std::string_view sql) { sqlite::Statement(db, sql).run(); }
+void run_sql(sqlite3* db, std::string_view sql) { sqlite::Statement(db, sql).run(); }
 
 std::string one(sqlite3* db, std::string_view sql) {
   sqlite::Statement statement(db, sql);
@@ -41,14 +41,14 @@ TEST(SqliteBufferedLog, a_transaction_reads_what_it_spilled) {
   const TempFolder folder;
   const auto connection = open_buffered(folder.file("a.db"));
   sqlite3* db = connection.get();
-  run(db, "BEGIN");
-  run(db,
-      "WITH RECURSIVE c(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM c WHERE n < 2000)"
-      " INSERT INTO t SELECT n, zeroblob(500) FROM c");
+  run_sql(db, "BEGIN");
+  run_sql(db,
+          "WITH RECURSIVE c(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM c WHERE n < 2000)"
+          " INSERT INTO t SELECT n, zeroblob(500) FROM c");
   // Pages that are in the log already are written a second time, in its middle.
-  run(db, "UPDATE t SET body = CAST(printf('%0500d', n) AS BLOB)");
+  run_sql(db, "UPDATE t SET body = CAST(printf('%0500d', n) AS BLOB)");
   EXPECT_EQ(one(db, "SELECT count(*) FROM t WHERE CAST(body AS INTEGER) = n"), "2000");
-  run(db, "COMMIT");
+  run_sql(db, "COMMIT");
   EXPECT_EQ(one(db, "SELECT count(*) FROM t WHERE CAST(body AS INTEGER) = n"), "2000");
   EXPECT_EQ(one(db, "PRAGMA integrity_check"), "ok");
 }
@@ -59,16 +59,16 @@ TEST(SqliteBufferedLog, committed_changes_are_in_the_files) {
   sqlite3* db = connection.get();
   for (int round = 0; round < 3; ++round) {
     for (int i = 0; i < 50; ++i) {
-      run(db, "BEGIN");
-      run(db, "INSERT INTO t (body) VALUES (zeroblob(3000))");
-      run(db, "COMMIT");
+      run_sql(db, "BEGIN");
+      run_sql(db, "INSERT INTO t (body) VALUES (zeroblob(3000))");
+      run_sql(db, "COMMIT");
     }
-    run(db, "BEGIN");
-    run(db, "INSERT INTO t (body) VALUES (zeroblob(100000))");  // Of it nothing may be found.
+    run_sql(db, "BEGIN");
+    run_sql(db, "INSERT INTO t (body) VALUES (zeroblob(100000))");  // Of it nothing may be found.
     // The file after a crash at this moment.
     fs::copy_file(folder.file("a.db"), folder.file("b.db"));
     fs::copy_file(folder.file("a.db-wal"), folder.file("b.db-wal"));
-    run(db, "ROLLBACK");
+    run_sql(db, "ROLLBACK");
     {
       const auto left = open_buffered(folder.file("b.db"));
       EXPECT_EQ(one(left.get(), "SELECT count(*) FROM t"), std::to_string(50 * (round + 1)));

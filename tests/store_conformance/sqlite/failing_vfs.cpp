@@ -9,11 +9,11 @@
 namespace idem::test {
 namespace {
 
-enum class Kind { database, log, other };
+enum class FileKind { database, log, other };
 
 struct File {
   sqlite3_file base;
-  Kind kind;
+  FileKind kind;
   sqlite3_file* real() { return reinterpret_cast<sqlite3_file*>(this + 1); }
 };
 
@@ -22,15 +22,15 @@ std::mutex writers_mutex;
 std::set<std::thread::id> writers;
 
 sqlite3_file* real(sqlite3_file* file) { return reinterpret_cast<File*>(file)->real(); }
-Kind kind(sqlite3_file* file) { return reinterpret_cast<File*>(file)->kind; }
+FileKind kind(sqlite3_file* file) { return reinterpret_cast<File*>(file)->kind; }
 
 int close_file(sqlite3_file* f) { return real(f)->pMethods->xClose(real(f)); }
 int read_file(sqlite3_file* f, void* out, int n, sqlite3_int64 at) {
   return real(f)->pMethods->xRead(real(f), out, n, at);
 }
 int write_file(sqlite3_file* f, const void* in, int n, sqlite3_int64 at) {
-  if (kind(f) == Kind::log && plan.log_write != 0) return plan.log_write;
-  if (kind(f) == Kind::database) {
+  if (kind(f) == FileKind::log && plan.log_write != 0) return plan.log_write;
+  if (kind(f) == FileKind::database) {
     const std::lock_guard lock(writers_mutex);
     writers.insert(std::this_thread::get_id());
   }
@@ -40,7 +40,7 @@ int truncate_file(sqlite3_file* f, sqlite3_int64 size) {
   return real(f)->pMethods->xTruncate(real(f), size);
 }
 int sync_file(sqlite3_file* f, int flags) {
-  if (kind(f) == Kind::log && plan.log_sync != 0) return plan.log_sync;
+  if (kind(f) == FileKind::log && plan.log_sync != 0) return plan.log_sync;
   return real(f)->pMethods->xSync(real(f), flags);
 }
 int size_of(sqlite3_file* f, sqlite3_int64* size) {
@@ -67,9 +67,9 @@ sqlite3_vfs* base_vfs = nullptr;
 int open_file(sqlite3_vfs*, const char* name, sqlite3_file* f, int flags, int* out_flags) {
   auto* file = reinterpret_cast<File*>(f);
   file->base.pMethods = nullptr;
-  file->kind = (flags & SQLITE_OPEN_WAL) != 0       ? Kind::log
-               : (flags & SQLITE_OPEN_MAIN_DB) != 0 ? Kind::database
-                                                    : Kind::other;
+  file->kind = (flags & SQLITE_OPEN_WAL) != 0       ? FileKind::log
+               : (flags & SQLITE_OPEN_MAIN_DB) != 0 ? FileKind::database
+                                                    : FileKind::other;
   const int code = base_vfs->xOpen(base_vfs, name, file->real(), flags, out_flags);
   if (code == SQLITE_OK) file->base.pMethods = &methods;
   return code;

@@ -8,7 +8,7 @@
 namespace idem::test {
 namespace {
 
-constexpr const char* back_to_version_2 =
+constexpr const char* sqlite_back_to_version_2 =
     "ALTER TABLE idem_meta DROP COLUMN checksum; ALTER TABLE idem_evidence DROP COLUMN checksum;"
     "DELETE FROM idem_meta WHERE name LIKE '%checksum'; DROP TABLE idem_journal;"
     " DROP INDEX idem_outbox_of_record;"
@@ -113,7 +113,7 @@ TEST_F(SqliteMetaDamage, S22_so_do_damaged_names_of_secrets_and_routes) {
 }
 
 TEST_F(SqliteMetaDamage, S22_an_older_file_gets_its_checksums_once) {
-  sql(back_to_version_2);
+  sql(sqlite_back_to_version_2);
   EXPECT_TRUE(open(true));
   expect_refused("UPDATE idem_meta SET value = value + 1 WHERE name = 'clock_store_ms'",
                  "clock_store_ms",
@@ -122,7 +122,7 @@ TEST_F(SqliteMetaDamage, S22_an_older_file_gets_its_checksums_once) {
 
 // As `idem migrate` does: nobody says how records are named, so that is as recorded.
 TEST_F(SqliteMetaDamage, S02_a_migration_alone_keeps_the_generation) {
-  sql(std::string(back_to_version_2) +
+  sql(std::string(sqlite_back_to_version_2) +
       "; UPDATE idem_meta SET value = 7 WHERE name = 'generation'");
   {
     const auto migrated = open_sqlite(path(), {}, {.migrate = true, .as_recorded = true});
@@ -135,7 +135,7 @@ TEST_F(SqliteMetaDamage, S02_a_migration_alone_keeps_the_generation) {
 }
 
 TEST_F(SqliteMetaDamage, S01_no_fence_is_below_one_of_a_record) {
-  sql(std::string(back_to_version_2) +
+  sql(std::string(sqlite_back_to_version_2) +
       "; UPDATE idem_meta SET value = 0 WHERE name = 'fence_high_water'");
   const auto store = open(true);
   ASSERT_TRUE(store) << store.error().detail;
