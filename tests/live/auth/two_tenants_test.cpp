@@ -19,7 +19,7 @@ namespace idem::test {
 namespace {
 
 constexpr std::array<const char*, 2> tenants{"acme", "globex"};
-constexpr int clients = 8;
+constexpr int clients_of_tenants = 8;
 
 std::uint64_t number_from(const char* variable, std::uint64_t otherwise) {
   const char* text = std::getenv(variable);
@@ -56,12 +56,12 @@ class Marking {
   std::atomic<std::uint64_t> runs_{0};
 };
 
-struct Tally {
+struct TenantTally {
   std::uint64_t asked = 0, firsts = 0, replays = 0, misuses = 0, in_progress = 0, foreign = 0,
                 wrong = 0;
   std::string example{};
 
-  void add(const Tally& other) {
+  void add(const TenantTally& other) {
     asked += other.asked;
     firsts += other.firsts;
     replays += other.replays;
@@ -97,12 +97,12 @@ class Shared {
   std::map<std::string, std::string> bodies_;
 };
 
-class Client {
+class TenantClient {
  public:
-  Client(const std::string& address, int index, std::uint64_t seed, Shared& shared)
+  TenantClient(const std::string& address, int index, std::uint64_t seed, Shared& shared)
       : address_(address), index_(index), random_(seed), shared_(shared), connection_(address) {}
 
-  Tally run(std::uint64_t operations) {
+  TenantTally run(std::uint64_t operations) {
     for (std::uint64_t i = 0; i < operations; ++i) {
       ++tally_.asked;
       switch (random_() % 10) {
@@ -201,7 +201,7 @@ class Client {
   std::mt19937_64 random_;
   Shared& shared_;
   Connection connection_;
-  Tally tally_;
+  TenantTally tally_;
   std::uint64_t keys_ = 0;
   std::array<std::map<std::uint64_t, Known>, 2> known_;
 };
@@ -224,13 +224,13 @@ TEST_F(TwoTenants, T33_V03_no_byte_crosses) {
 
   Shared shared;
   std::mutex mutex;
-  Tally all;
+  TenantTally all;
   std::vector<std::thread> threads;
   const auto begun = std::chrono::steady_clock::now();
-  for (int i = 0; i < clients; ++i) {
+  for (int i = 0; i < clients_of_tenants; ++i) {
     threads.emplace_back([&, i] {
-      Client client(gateway_->address(), i, seed + static_cast<std::uint64_t>(i), shared);
-      const Tally own = client.run(operations / clients);
+      TenantClient client(gateway_->address(), i, seed + static_cast<std::uint64_t>(i), shared);
+      const TenantTally own = client.run(operations / clients_of_tenants);
       const std::lock_guard lock(mutex);
       all.add(own);
     });

@@ -13,7 +13,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-const fs::path root = IDEM_SOURCE_DIR;
+const fs::path source_root = IDEM_SOURCE_DIR;
 
 /// The addresses that the page chooses at its beginning are free ones here; all else is as it is.
 std::string script_of(const std::string& page, const fs::path& folder) {
@@ -43,7 +43,7 @@ class Pages : public testing::Test {
   void expect_prints(const char* page, const std::vector<std::string>& parts) {
     const fs::path script = dir_.path() / "script.sh";
     fs::create_directory(dir_.path() / "empty");
-    std::ofstream(script) << script_of(read_file(root / page), dir_.path() / "empty");
+    std::ofstream(script) << script_of(read_file(source_root / page), dir_.path() / "empty");
     Process shell({.program = "/usr/bin/timeout",
                    .arguments = {"-k", "5", "100", "/bin/bash", script.string()}});
     EXPECT_EQ(shell.exit_code(std::chrono::seconds(110)), 0) << shell.output();

@@ -17,15 +17,17 @@ namespace {
 
 constexpr std::size_t megabyte = 1'000'000;
 
-struct Client {
+struct UploadClient {
   const char* name;
   std::vector<std::string> command;  ///< Of /usr/bin/env.
 };
 
-std::ostream& operator<<(std::ostream& out, const Client& client) { return out << client.name; }
+std::ostream& operator<<(std::ostream& out, const UploadClient& client) {
+  return out << client.name;
+}
 
-const std::vector<Client>& clients() {
-  static const std::vector<Client> all{
+const std::vector<UploadClient>& upload_clients() {
+  static const std::vector<UploadClient> all{
       {"fetch", {"node", client_program("refused_uploads.js"), "fetch"}},
       {"axios", {"node", client_program("refused_uploads.js"), "axios"}},
       {"go", {built_program("refused-uploads-go").string(), "net/http"}},
@@ -35,7 +37,7 @@ const std::vector<Client>& clients() {
   return all;
 }
 
-bool is_there(const Client& client) {
+bool is_there(const UploadClient& client) {
   const std::string name = client.name;
   if (name == "axios" && !std::filesystem::exists(node_modules() / "axios")) return false;
   if (name == "curl" && !is_installed("curl")) return false;
@@ -54,7 +56,7 @@ class RefusedUpload : public Live {
   std::vector<std::string> flags() const override { return {"--request-body-max", "64KiB"}; }
 
   /// The client's report on its uploads, a line for each outcome.
-  std::string outcomes(const Client& client, std::size_t bytes,
+  std::string outcomes(const UploadClient& client, std::size_t bytes,
                        const std::vector<std::string>& fields) {
     ProcessOptions options{.program = "/usr/bin/env", .arguments = client.command};
     for (const auto& argument : {fmt::format("{}://{}/charges", scheme_, gateway_->address()),
@@ -78,7 +80,7 @@ class RefusedUpload : public Live {
 
 /// One of these fixtures, with each client.
 template <class Fixture>
-class ByClient : public Fixture, public testing::WithParamInterface<Client> {
+class ByClient : public Fixture, public testing::WithParamInterface<UploadClient> {
  protected:
   void SetUp() override {
     if (!is_there(GetParam())) {
@@ -89,7 +91,9 @@ class ByClient : public Fixture, public testing::WithParamInterface<Client> {
   }
 };
 
-std::string name_of(const testing::TestParamInfo<Client>& client) { return client.param.name; }
+std::string name_of(const testing::TestParamInfo<UploadClient>& client) {
+  return client.param.name;
+}
 
 using RefusedUploadBy = ByClient<RefusedUpload>;
 
@@ -110,7 +114,7 @@ TEST_P(RefusedUploadBy, P19_so_does_each_that_is_refused_by_its_head) {
       << "without a scope";
 }
 
-INSTANTIATE_TEST_SUITE_P(All, RefusedUploadBy, testing::ValuesIn(clients()), name_of);
+INSTANTIATE_TEST_SUITE_P(All, RefusedUploadBy, testing::ValuesIn(upload_clients()), name_of);
 
 /// Room for the body, and for few requests of one tenant.
 class CrowdedUpload : public RefusedUpload {
@@ -141,7 +145,7 @@ TEST_P(CrowdedUploadBy, P19_each_upload_under_the_key_of_another_gets_422) {
   EXPECT_EQ(provider_->ledger().arrivals, 1);
 }
 
-INSTANTIATE_TEST_SUITE_P(All, CrowdedUploadBy, testing::ValuesIn(clients()), name_of);
+INSTANTIATE_TEST_SUITE_P(All, CrowdedUploadBy, testing::ValuesIn(upload_clients()), name_of);
 
 /// Clients whose body is late.
 class LateUpload : public RefusedUpload {
@@ -161,8 +165,9 @@ TEST_P(LateUploadBy, P19_each_upload_that_stalls_gets_408_though_it_goes_on) {
 
 INSTANTIATE_TEST_SUITE_P(
     All, LateUploadBy,
-    testing::Values(Client{"fetch", {"node", client_program("refused_uploads.js"), "slow"}},
-                    Client{"python", {"python3", client_program("refused_uploads.py"), "slow"}}),
+    testing::Values(UploadClient{"fetch", {"node", client_program("refused_uploads.js"), "slow"}},
+                    UploadClient{"python",
+                                 {"python3", client_program("refused_uploads.py"), "slow"}}),
     name_of);
 
 class SecureUpload : public RefusedUpload {
@@ -189,7 +194,7 @@ TEST_P(SecureUploadBy, P19_each_too_large_upload_over_tls_gets_its_refusal) {
   EXPECT_EQ(provider_->ledger().arrivals, 0);
 }
 
-INSTANTIATE_TEST_SUITE_P(All, SecureUploadBy, testing::ValuesIn(clients()), name_of);
+INSTANTIATE_TEST_SUITE_P(All, SecureUploadBy, testing::ValuesIn(upload_clients()), name_of);
 
 /// Behind a proxy of all tenants, by whose address all look alike.
 class ProxiedUpload : public RefusedUpload {

@@ -18,7 +18,7 @@ namespace {
 constexpr int positions = 20;
 constexpr int timeout_milliseconds = 500;
 
-const std::string body =
+const std::string answer_body =
     R"({"id":"ch_0123456789","amount":1250,"currency":"EUR","status":"captured"})";
 const std::string head_start =
     "HTTP/1.1 201 Created\r\nContent-Type: application/json\r\nLocation: "
@@ -30,16 +30,16 @@ std::string head_with_length(std::size_t length) {
 
 /// The body in as many chunks as there are positions, without the last one.
 std::string chunks(int count) {
-  const std::size_t size = (body.size() + positions - 1) / positions;
+  const std::size_t size = (answer_body.size() + positions - 1) / positions;
   std::string text;
-  for (std::size_t at = 0; at < body.size() && count > 0; at += size, --count) {
-    const auto part = body.substr(at, size);
+  for (std::size_t at = 0; at < answer_body.size() && count > 0; at += size, --count) {
+    const auto part = answer_body.substr(at, size);
     text += std::to_string(part.size()) + "\r\n" + part + "\r\n";  // Below ten: hex and decimal.
   }
   return text;
 }
 
-const std::string plain = head_with_length(body.size()) + body;
+const std::string plain_answer = head_with_length(answer_body.size()) + answer_body;
 const std::string chunked =
     head_start + "Transfer-Encoding: chunked\r\n\r\n" + chunks(positions) + "0\r\n\r\n";
 
@@ -52,21 +52,21 @@ std::string up_to(const std::string& text, int position) {
   return text.substr(0, place(position, text.size()));
 }
 
-enum class Meaning { stored, broken, late, released };
+enum class FaultMeaning { stored, broken, late, released };
 
 struct Fault {
   const char* name;
   std::size_t request_bytes;  ///< Of the body; large where the fault strikes while it arrives.
   /// `answered`: opened once the client has its answer.
   void (*play)(UpstreamConnection&, int position, Gate& answered);
-  Meaning (*meaning)(int position);
+  FaultMeaning (*meaning)(int position);
   /// The status and body of the answer, where one came.
   int status = 201;
-  std::string (*content)(int position) = [](int) { return body; };
+  std::string (*content)(int position) = [](int) { return answer_body; };
 };
 
-Meaning broken(int) { return Meaning::broken; }
-Meaning stored(int) { return Meaning::stored; }
+FaultMeaning means_broken(int) { return FaultMeaning::broken; }
+FaultMeaning means_stored(int) { return FaultMeaning::stored; }
 
 /// Half-closed, and read on to the end, so that no reset erases what was said.
 void end_gently(UpstreamConnection& connection) {
@@ -77,13 +77,13 @@ void end_gently(UpstreamConnection& connection) {
 
 constexpr std::size_t small = 40;
 // More than the kernel's buffers take: at most 4 MB on the sending side.
-constexpr std::size_t large = 8'000'000;
+constexpr std::size_t large_bytes = 8'000'000;
 constexpr std::size_t medium = 1'000'000;
 
 // It reads no further before the client has its answer, so that the rest is never sent.
 void answer_early(UpstreamConnection& connection, int position, const char* status,
                   Gate& answered) {
-  connection.wait_for_bytes(place(position, large / 8) + 1);
+  connection.wait_for_bytes(place(position, large_bytes / 8) + 1);
   connection.write("HTTP/1.1 " + std::string(status) +
                    "\r\nContent-Length: 5\r\nConnection: close\r\n\r\nearly");
   answered.wait();
@@ -92,14 +92,14 @@ void answer_early(UpstreamConnection& connection, int position, const char* stat
 const std::array<Fault, 15> faults{{
     {"reset", small,
      [](UpstreamConnection& c, int p, Gate&) {
-       c.read_request(), c.write(up_to(plain, p)), c.reset();
+       c.read_request(), c.write(up_to(plain_answer, p)), c.reset();
      },
-     broken},
+     means_broken},
     {"fin", small,
      [](UpstreamConnection& c, int p, Gate&) {
-       c.read_request(), c.write(up_to(plain, p)), end_gently(c);
+       c.read_request(), c.write(up_to(plain_answer, p)), end_gently(c);
      },
-     broken},
+     means_broken},
     {"garbage", small,
      [](UpstreamConnection& c, int p, Gate&) {
        c.read_request();
@@ -107,33 +107,34 @@ const std::array<Fault, 15> faults{{
        c.write(up_to(chunked, p) + std::string(rest, '\x01') + "\r\n\r\n");
        end_gently(c);
      },
-     broken},
+     means_broken},
     {"short body", small,
      [](UpstreamConnection& c, int p, Gate&) {
        c.read_request();
-       c.write(head_with_length(body.size() + 1 + static_cast<std::size_t>(p) * 11) + body);
+       c.write(head_with_length(answer_body.size() + 1 + static_cast<std::size_t>(p) * 11) +
+               answer_body);
        end_gently(c);
      },
-     broken},
+     means_broken},
     // Bytes behind the announced length are no part of the answer (RFC 9112 §6.3).
     {"long body", small,
      [](UpstreamConnection& c, int p, Gate&) {
        c.read_request();
-       c.write(head_with_length(place(p, body.size())) + body);
+       c.write(head_with_length(place(p, answer_body.size())) + answer_body);
      },
-     stored, 201, [](int p) { return up_to(body, p); }},
+     means_stored, 201, [](int p) { return up_to(answer_body, p); }},
     {"no last chunk", small,
      [](UpstreamConnection& c, int p, Gate&) {
        c.read_request();
        c.write(head_start + "Transfer-Encoding: chunked\r\n\r\n" + chunks(p + 1));
        end_gently(c);
      },
-     broken},
+     means_broken},
     {"cut chunks", small,
      [](UpstreamConnection& c, int p, Gate&) {
        c.read_request(), c.write(up_to(chunked, p)), end_gently(c);
      },
-     broken},
+     means_broken},
     // One to twenty interim answers before a good one; sixteen are borne.
     {"interim storm", small,
      [](UpstreamConnection& c, int p, Gate&) {
@@ -143,51 +144,51 @@ const std::array<Fault, 15> faults{{
          text += i % 2 == 0 ? "HTTP/1.1 103 Early Hints\r\nLink: </a>\r\n\r\n"
                             : "HTTP/1.1 100 Continue\r\n\r\n";
        }
-       c.write(text + plain);
+       c.write(text + plain_answer);
      },
-     [](int p) { return p < 16 ? Meaning::stored : Meaning::broken; }},
+     [](int p) { return p < 16 ? FaultMeaning::stored : FaultMeaning::broken; }},
     {"interim only", small,
      [](UpstreamConnection& c, int p, Gate&) {
        c.read_request();
        for (int i = 0; i < p; ++i) c.write("HTTP/1.1 102 Processing\r\n\r\n");
        end_gently(c);
      },
-     broken},
-    {"early 413", large,
+     means_broken},
+    {"early 413", large_bytes,
      [](UpstreamConnection& c, int p, Gate& answered) {
        answer_early(c, p, "413 Content Too Large", answered);
      },
-     stored, 413, [](int) { return std::string("early"); }},
+     means_stored, 413, [](int) { return std::string("early"); }},
     // A 408 while the request is still being sent proves that it was not run (§11).
-    {"early 408", large,
+    {"early 408", large_bytes,
      [](UpstreamConnection& c, int p, Gate& answered) {
        answer_early(c, p, "408 Request Timeout", answered);
      },
-     [](int) { return Meaning::released; }, 408, [](int) { return std::string("early"); }},
+     [](int) { return FaultMeaning::released; }, 408, [](int) { return std::string("early"); }},
     {"reset while reading", medium,
      [](UpstreamConnection& c, int p, Gate&) { c.wait_for_bytes(place(p, medium)), c.reset(); },
-     broken},
+     means_broken},
     {"fin while reading", medium,
      [](UpstreamConnection& c, int p, Gate&) { c.wait_for_bytes(place(p, medium)), end_gently(c); },
-     broken},
+     means_broken},
     {"extra bytes", small,
      [](UpstreamConnection& c, int p, Gate&) {
        c.read_request();
        const std::string forged = "HTTP/1.1 200 OK\r\nContent-Length: 6\r\n\r\nforged";
-       c.write(plain + forged.substr(0, place(p, forged.size()) + 1));
+       c.write(plain_answer + forged.substr(0, place(p, forged.size()) + 1));
      },
-     stored},
+     means_stored},
     {"slow drip", small,
      [](UpstreamConnection& c, int p, Gate&) {
-       c.read_request(), c.write(up_to(plain, p));
-       const auto rest = plain.substr(place(p, plain.size()));
+       c.read_request(), c.write(up_to(plain_answer, p));
+       const auto rest = plain_answer.substr(place(p, plain_answer.size()));
        c.drip(rest, 2 * timeout_milliseconds / static_cast<int>(rest.size()) + 1);
        c.read_some();
      },
-     [](int) { return Meaning::late; }},
+     [](int) { return FaultMeaning::late; }},
 }};
 
-struct Counts {
+struct FaultCounts {
   std::atomic<int> cases{0};
   std::atomic<int> stored_incomplete{0};
   std::atomic<int> sent_again{0};
@@ -211,7 +212,7 @@ class UpstreamMisbehaviour : public testing::Test {
   void run(bool with_large_bodies, int threads) {
     std::vector<std::pair<std::size_t, int>> cases;
     for (std::size_t fault = 0; fault < faults.size(); ++fault) {
-      if ((faults[fault].request_bytes == large) != with_large_bodies) continue;
+      if ((faults[fault].request_bytes == large_bytes) != with_large_bodies) continue;
       for (int position = 0; position < positions; ++position) cases.emplace_back(fault, position);
     }
     std::atomic<std::size_t> next{0};
@@ -241,21 +242,22 @@ class UpstreamMisbehaviour : public testing::Test {
     ++counts_.cases;
     ++counts_.meaning[static_cast<int>(meaning)];
     switch (meaning) {
-      case Meaning::stored:
+      case FaultMeaning::stored:
         EXPECT_EQ(first.status, fault.status) << first.raw << first.trouble;
         EXPECT_EQ(first.body, fault.content(position));
         EXPECT_EQ(outcome, "stored");
         EXPECT_TRUE(replays(first, retry));
         break;
-      case Meaning::released:
+      case FaultMeaning::released:
         EXPECT_EQ(first.status, fault.status) << first.raw << first.trouble;
         EXPECT_EQ(outcome, "released");
         EXPECT_EQ(retry.status, 201) << "the retry runs" << retry.raw;
         EXPECT_FALSE(retry.get("Idempotent-Replayed"));
         break;
-      case Meaning::broken:
-      case Meaning::late:
-        EXPECT_TRUE(is_problem(first, meaning == Meaning::late ? 504 : 502, "outcome_unknown"));
+      case FaultMeaning::broken:
+      case FaultMeaning::late:
+        EXPECT_TRUE(
+            is_problem(first, meaning == FaultMeaning::late ? 504 : 502, "outcome_unknown"));
         EXPECT_EQ(outcome, "unknown");
         EXPECT_TRUE(is_problem(retry, 409, "outcome_unknown"));
         EXPECT_EQ(json_text(retry.body, "state"), "unknown");
@@ -263,17 +265,18 @@ class UpstreamMisbehaviour : public testing::Test {
         break;
     }
     const int arrivals = arrivals_of(key);
-    EXPECT_EQ(arrivals, meaning == Meaning::released ? 2 : 1);
-    if (arrivals > 1 && meaning != Meaning::released) ++counts_.sent_again;
+    EXPECT_EQ(arrivals, meaning == FaultMeaning::released ? 2 : 1);
+    if (arrivals > 1 && meaning != FaultMeaning::released) ++counts_.sent_again;
   }
 
   void report() {
-    const auto of = [&](Meaning meaning) {
+    const auto of = [&](FaultMeaning meaning) {
       return counts_.meaning[static_cast<int>(meaning)].load();
     };
     std::printf("cases=%d unknown=%d stored=%d released=%d stored_incomplete=%d sent_again=%d\n",
-                counts_.cases.load(), of(Meaning::broken) + of(Meaning::late), of(Meaning::stored),
-                of(Meaning::released), counts_.stored_incomplete.load(), counts_.sent_again.load());
+                counts_.cases.load(), of(FaultMeaning::broken) + of(FaultMeaning::late),
+                of(FaultMeaning::stored), of(FaultMeaning::released),
+                counts_.stored_incomplete.load(), counts_.sent_again.load());
     EXPECT_EQ(counts_.stored_incomplete, 0);
     EXPECT_EQ(counts_.sent_again, 0);
   }
@@ -299,21 +302,21 @@ class UpstreamMisbehaviour : public testing::Test {
       }
       if (arrival > 1) {
         connection.read_request();
-        connection.write(plain);
+        connection.write(plain_answer);
         continue;
       }
       const auto dash = key.find('-');
       const auto number = static_cast<std::size_t>(std::stoi(key.substr(0, dash)));
       const Fault& fault = faults.at(number);
       fault.play(connection, std::stoi(key.substr(dash + 1)), answered(key));
-      if (fault.meaning(0) != Meaning::stored || fault.request_bytes != small) return;
+      if (fault.meaning(0) != FaultMeaning::stored || fault.request_bytes != small) return;
     }
   }
 
   std::mutex mutex_;
   std::map<std::string, int> arrivals_;
   std::map<std::string, Gate> answered_;
-  Counts counts_;
+  FaultCounts counts_;
   TempDir dir_;
   ScriptedUpstream upstream_{[this](UpstreamConnection& c) { serve(c); }, {.keep = false}};
   std::unique_ptr<Gateway> gateway_;

@@ -25,7 +25,7 @@ class WireAnswers : public Scripted {
   }
 };
 
-const Request get{.method = "GET", .target = "/a"};
+const Request get_request{.method = "GET", .target = "/a"};
 
 TEST_F(WireAnswers, P05_P06_P07_P09_P10_an_answer_that_breaks_strict_http_is_unknown) {
   const char* answers[] = {
@@ -84,7 +84,7 @@ TEST_F(WireAnswers, P12_broken_chunks_are_unknown) {
     EXPECT_TRUE(is_problem(ask(charge(key)), 409, "outcome_unknown"));
     // Seen before the head went on, it is 502; seen later, the answer is cut off. Never a whole
     // one.
-    const auto unkeyed = ask(get);
+    const auto unkeyed = ask(get_request);
     EXPECT_TRUE(unkeyed.status == 0 || unkeyed.status == 502) << unkeyed.raw;
     ++number;
   }
@@ -130,7 +130,7 @@ TEST_F(WireAnswers, P18_interim_answers_never_reach_http10) {
   const auto keyed = ask_raw(
       "POST /a HTTP/1.0\r\nX-Tenant-Id: acme\r\nIdempotency-Key: k\r\nContent-Length: 0\r\n\r\n");
   EXPECT_TRUE(keyed.starts_with("HTTP/1.1 200")) << keyed;
-  EXPECT_EQ(ask(get).interim, (std::vector<int>{103, 102}));
+  EXPECT_EQ(ask(get_request).interim, (std::vector<int>{103, 102}));
 }
 
 TEST_F(WireAnswers, P17_no_continue_is_sent_to_http_1_0) {
@@ -174,7 +174,7 @@ TEST_F(WireAnswers, P19_P20_no_body_follows_a_304_or_a_head_live_or_on_replay) {
     EXPECT_FALSE(empty.get("Transfer-Encoding"));
     EXPECT_FALSE(empty.get("Content-Length"));
     EXPECT_EQ(client.exchange(head).status, 200);
-    const auto whole = client.exchange(get);
+    const auto whole = client.exchange(get_request);
     EXPECT_EQ(whole.body, "ok");
     EXPECT_FALSE(whole.get("Content-Length")) << "never both (RFC 9112 6.2)";
   }
@@ -217,7 +217,7 @@ TEST_F(WireAnswers, P26_an_answer_head_above_the_limits_is_unknown) {
     const auto key = "k" + std::to_string(number++);
     EXPECT_TRUE(is_problem(ask(charge(key)), 502, "outcome_unknown"));
     EXPECT_TRUE(is_problem(ask(charge(key)), 409, "outcome_unknown"));
-    EXPECT_TRUE(is_problem(ask(get), 502, "upstream_failed"));
+    EXPECT_TRUE(is_problem(ask(get_request), 502, "upstream_failed"));
   }
 }
 
@@ -230,7 +230,7 @@ TEST_F(WireAnswers, P32_an_answer_without_a_date_keeps_the_one_it_was_given) {
   const auto give_up = std::chrono::steady_clock::now() + patience;
   auto later = first.get("Date");
   while (later == first.get("Date") && std::chrono::steady_clock::now() < give_up) {
-    later = ask(get).get("Date");
+    later = ask(get_request).get("Date");
   }
   EXPECT_NE(later, first.get("Date"));
   const auto again = ask(charge("k"));
@@ -242,7 +242,7 @@ TEST_F(WireAnswers, P32_an_answer_without_a_date_keeps_the_one_it_was_given) {
 TEST_F(WireAnswers, P32_the_date_of_a_relayed_answer_is_kept_too) {
   ASSERT_NO_FATAL_FAILURE(start_with(
       "HTTP/1.1 200 OK\r\nDate: Tue, 15 Nov 1994 08:12:31 GMT\r\nContent-Length: 2\r\n\r\nok"));
-  const auto answer = ask(get);
+  const auto answer = ask(get_request);
   EXPECT_EQ(answer.get("Date"), "Tue, 15 Nov 1994 08:12:31 GMT");
   EXPECT_EQ(answer.count("Date"), 1U);
 }

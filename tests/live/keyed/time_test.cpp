@@ -13,9 +13,9 @@
 namespace idem::test {
 namespace {
 
-constexpr std::int64_t hour = 3600;
-constexpr std::int64_t day = 24 * hour;
-constexpr std::int64_t year = 365 * day;
+constexpr std::int64_t hour_seconds = 3600;
+constexpr std::int64_t day_seconds = 24 * hour_seconds;
+constexpr std::int64_t year = 365 * day_seconds;
 
 class Time : public Live {
  protected:
@@ -42,15 +42,15 @@ class Time : public Live {
 TEST_F(Time, T49_V25_a_retry_after_the_expiry_is_refused_and_not_run) {
   const auto first = ask(charge("k"));
   ASSERT_EQ(first.status, 201);
-  clock_.pass(day - hour);
+  clock_.pass(day_seconds - hour_seconds);
   EXPECT_TRUE(replays(first, ask(charge("k"))));
-  clock_.pass(hour + 1);
+  clock_.pass(hour_seconds + 1);
   const auto late = ask(charge("k"));
   EXPECT_TRUE(is_problem(late, 410, "key_expired"));
   EXPECT_EQ(json_text(late.body, "retry"), "never");
   EXPECT_TRUE(is_problem(ask(charge("k", "", R"({"amount":1})")), 422, "key_reused"))
       << "misuse is decided first, in every state";
-  clock_.pass(29 * day);
+  clock_.pass(29 * day_seconds);
   EXPECT_TRUE(is_problem(ask(charge("k")), 410, "key_expired")) << "the tombstone stays";
   EXPECT_EQ(effects("k"), 1);
 }
@@ -58,7 +58,7 @@ TEST_F(Time, T49_V25_a_retry_after_the_expiry_is_refused_and_not_run) {
 TEST_F(Time, V25_a_key_runs_again_only_where_that_was_accepted) {
   ASSERT_NO_FATAL_FAILURE(start({"--tombstone", "0s", "--accept-rerun-after-expiry"}));
   ASSERT_EQ(ask(charge("k")).status, 201);
-  clock_.pass(day + 1);
+  clock_.pass(day_seconds + 1);
   const auto again = ask(charge("k"));
   EXPECT_EQ(again.status, 201);
   EXPECT_FALSE(again.get("Idempotent-Replayed"));
@@ -70,10 +70,10 @@ TEST_F(Time, T50_V30_a_replay_refreshes_nothing) {
   const auto expires = first.get("Idempotency-Expires");
   ASSERT_TRUE(expires);
   for (int i = 0; i < 3; ++i) {
-    clock_.pass(7 * hour);
+    clock_.pass(7 * hour_seconds);
     EXPECT_EQ(ask(charge("k")).get("Idempotency-Expires"), expires);
   }
-  clock_.pass(3 * hour + 1);
+  clock_.pass(3 * hour_seconds + 1);
   EXPECT_EQ(ask(charge("k")).status, 410);
 }
 
@@ -81,7 +81,7 @@ TEST_F(Time, S15_a_released_key_is_forgotten_after_its_retention) {
   ASSERT_EQ(ask(charge("k", "refuse=429")).status, 429);
   auto other = charge("k", "", R"({"amount":2})");
   EXPECT_EQ(ask(other).status, 422) << "released is not forgotten";
-  clock_.pass(day + 1);
+  clock_.pass(day_seconds + 1);
   EXPECT_EQ(ask(other).status, 201);
 }
 
@@ -125,10 +125,10 @@ TEST_F(Time, T52_V26_the_reaper_drops_due_records_while_traffic_runs) {
       EXPECT_EQ(answer.status, 201) << answer.raw;
     }
   });
-  clock_.pass(day + 1);  // Their bodies go, their tombstones stay;
+  clock_.pass(day_seconds + 1);  // Their bodies go, their tombstones stay;
   EXPECT_TRUE(gateway_->process().wait_for_line("reaped"));
   EXPECT_TRUE(is_problem(client.exchange(charge("old-0")), 410, "key_expired"));
-  clock_.pass(31 * day);  // and then those.
+  clock_.pass(31 * day_seconds);  // and then those.
   const auto last = charge(fmt::format("old-{}", old_keys - 1));
   EXPECT_EQ(client.exchange(last).status, 201) << "past its tombstone a key is new";
   stop = true;

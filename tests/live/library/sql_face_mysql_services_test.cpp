@@ -20,23 +20,23 @@ namespace {
 
 namespace fs = std::filesystem;
 
-const fs::path root = IDEM_SOURCE_DIR;
-const fs::path examples = root / "examples/sql-face";
+const fs::path mysql_root = IDEM_SOURCE_DIR;
+const fs::path mysql_examples = mysql_root / "examples/sql-face";
 
-struct Language {
+struct MysqlLanguage {
   std::string name;
   std::string source;
   fs::path program;
   std::vector<std::string> probe;  ///< Succeeds where the driver is there.
 };
 
-std::ostream& operator<<(std::ostream& out, const Language& language) {
+std::ostream& operator<<(std::ostream& out, const MysqlLanguage& language) {
   return out << language.name;
 }
 
-const std::vector<Language>& languages() {
+const std::vector<MysqlLanguage>& mysql_languages() {
   // Debian's programs with Debian's drivers.
-  static const std::vector<Language> all{
+  static const std::vector<MysqlLanguage> all{
       {"python", "python-mysql/payments.py", "/usr/bin/python3", {"-c", "import pymysql"}},
       {"php",
        "php/payments.php",
@@ -45,7 +45,7 @@ const std::vector<Language>& languages() {
   return all;
 }
 
-ProcessOptions run_of(const Language& language, std::vector<std::string> arguments,
+ProcessOptions run_of(const MysqlLanguage& language, std::vector<std::string> arguments,
                       const std::string& url, bool dies) {
   return {
       .program = language.program,
@@ -53,7 +53,7 @@ ProcessOptions run_of(const Language& language, std::vector<std::string> argumen
       .environment = {"DATABASE_URL=" + url, fmt::format("DIE_AFTER_COMMIT={}", dies ? "1" : "")}};
 }
 
-class MysqlFaceServices : public testing::TestWithParam<Language> {
+class MysqlFaceServices : public testing::TestWithParam<MysqlLanguage> {
  protected:
   void SetUp() override {
     IDEM_NEED_PROGRAM("idem");
@@ -64,10 +64,10 @@ class MysqlFaceServices : public testing::TestWithParam<Language> {
       GTEST_SKIP() << "no MySQL driver for " << language.name;
     }
     session_ = std::make_unique<MysqlSession>(database_.url());
-    session_->run(read_file(examples / "payments-mysql.sql"));
+    session_->run(read_file(mysql_examples / "payments-mysql.sql"));
   }
 
-  std::string source() const { return (examples / GetParam().source).string(); }
+  std::string source() const { return (mysql_examples / GetParam().source).string(); }
 
   /// On a port that the system chose; `dies`: right after its first commit.
   void start_service(bool dies = false) {
@@ -120,9 +120,9 @@ class MysqlFaceServices : public testing::TestWithParam<Language> {
 };
 
 constexpr int killed = 128 + SIGKILL;
-constexpr int died = 9;  ///< The exit code of Python's DIE_AFTER_COMMIT.
+constexpr int mysql_died = 9;  ///< The exit code of Python's DIE_AFTER_COMMIT.
 
-bool has_died(int exit_code) { return exit_code == killed || exit_code == died; }
+bool has_died(int exit_code) { return exit_code == killed || exit_code == mysql_died; }
 
 TEST_P(MysqlFaceServices, S17_a_retry_gets_the_answer_that_the_service_stored_with_its_row) {
   start_service();
@@ -217,7 +217,7 @@ TEST_P(MysqlFaceServices, S17_T57_the_command_that_died_after_its_commit_has_pai
   EXPECT_EQ(payments(), "1");
 }
 
-INSTANTIATE_TEST_SUITE_P(Languages, MysqlFaceServices, testing::ValuesIn(languages()),
+INSTANTIATE_TEST_SUITE_P(Languages, MysqlFaceServices, testing::ValuesIn(mysql_languages()),
                          [](const auto& language) { return language.param.name; });
 
 }  // namespace

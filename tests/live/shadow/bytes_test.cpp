@@ -16,7 +16,7 @@ struct Passed {
   std::string to_client;
 };
 
-struct Case {
+struct ShadowCase {
   const char* name;
   std::string head;  ///< Sent first; the body when the upstream, or a 100, lets it.
   std::string body{};
@@ -25,7 +25,7 @@ struct Case {
 
 class ShadowBytes : public Scripted {
  protected:
-  Passed pass(const Case& one, std::vector<std::string> flags) {
+  Passed pass(const ShadowCase& one, std::vector<std::string> flags) {
     start(
         [answer = one.answer](UpstreamConnection& connection) {
           if (connection.read_request()) connection.write(answer);
@@ -52,7 +52,7 @@ const std::string keyed =
     "Host: api\r\nConnection: close\r\nX-Tenant-Id: acme\r\nIdempotency-Key: k\r\n"
     "Idem-Operation: mine\r\n";
 
-std::vector<Case> cases() {
+std::vector<ShadowCase> shadow_cases() {
   return {
       {"length", "POST /pay?q=1 HTTP/1.1\r\n" + keyed + "Content-Length: 5\r\n\r\n", "hello"},
       {"chunked", "POST /pay HTTP/1.1\r\n" + keyed + "Transfer-Encoding: chunked\r\n\r\n",
@@ -83,7 +83,7 @@ std::string without_date(std::string bytes) {
 }
 
 TEST_F(ShadowBytes, S22_P03_are_those_of_a_route_without_keys) {
-  for (const Case& one : cases()) {
+  for (const ShadowCase& one : shadow_cases()) {
     SCOPED_TRACE(one.name);
     const Passed shadow = pass(one, {"--enforce", "shadow", "--key-forward", "strip"});
     const Passed plain = pass(one, {"--key-header", "X-No-Key", "--require-key", "false"});
@@ -97,7 +97,7 @@ TEST_F(ShadowBytes, S22_P03_are_those_of_a_route_without_keys) {
 }
 
 TEST_F(ShadowBytes, S22_P28_an_invitation_is_as_early_as_without_keys) {
-  const Case one{
+  const ShadowCase one{
       "continue",
       "POST /pay HTTP/1.1\r\n" + keyed + "Expect: 100-continue\r\nContent-Length: 5\r\n\r\n",
       "hello"};
