@@ -36,7 +36,7 @@ bool is_brief(std::uint64_t number) {
   return run == 1 || (run == 2 && number % 4 != 0);
 }
 
-Reserve reserve_of(std::uint64_t number, int token_number) {
+Reserve numbered_reserve(std::uint64_t number, int token_number) {
   Reserve verb = a_reserve(1, token_number);
   verb.id = killed_key(number);
   verb.generation = 1;
@@ -44,7 +44,7 @@ Reserve reserve_of(std::uint64_t number, int token_number) {
   return verb;
 }
 
-std::string answer_of(std::uint64_t number) {
+std::string numbered_answer(std::uint64_t number) {
   return fmt::format("{:0>{}}", number, 1 + number * 37 % 900);
 }
 
@@ -81,12 +81,12 @@ void KilledWriter::write_on(const std::string& path, std::uint64_t first) {
   };
   std::function<void()> pair = [&] {
     const std::uint64_t number = next.fetch_add(1);
-    ask(*store, reserve_of(number, 1), [&, number](auto outcome) {
+    ask(*store, numbered_reserve(number, 1), [&, number](auto outcome) {
       if (!outcome || !is<Execute>(*outcome)) ::_exit(1);
       say('r', number);
       // Some stay running, so that a start has to end them.
       if (number % 97 == 0) return pair();
-      ask(*store, a_complete(std::get<Execute>(*outcome), answer(201, answer_of(number))),
+      ask(*store, a_complete(std::get<Execute>(*outcome), answer(201, numbered_answer(number))),
           [&, number](auto reply) {
             if (!reply || reply->verdict != Verdict::done) ::_exit(1);
             say('c', number);
@@ -99,7 +99,8 @@ void KilledWriter::write_on(const std::string& path, std::uint64_t first) {
   std::uint64_t line = end->last;
   for (int i = 0; i < callers; ++i) pair();
   for (int i = 0;; ++i) {
-    const auto appended = ask_and_wait(*store, AppendLine{"audit", line, answer_of(line + 1)});
+    const auto appended =
+        ask_and_wait(*store, AppendLine{"audit", line, numbered_answer(line + 1)});
     if (!appended || !appended->appended) ::_exit(1);
     say('j', ++line);
     // The clock is each process's own: the next one's must be ahead of this one's.
@@ -171,18 +172,18 @@ std::string KilledWriter::first_loss(Store& store, const std::vector<Said>& all)
   const auto read = ask_and_wait(store, ReadLines{"audit", lines == 0 ? 0 : lines - 1, 1});
   if (!read) return read.error().detail;
   if (read->last < lines) return fmt::format("line {} of the journal is lost", lines);
-  if (lines > 0 && (read->lines.empty() || read->lines[0].bytes != answer_of(lines))) {
+  if (lines > 0 && (read->lines.empty() || read->lines[0].bytes != numbered_answer(lines))) {
     return fmt::format("line {} of the journal is another one", lines);
   }
   for (const auto& [number, what] : last) {
     if (is_brief(number)) continue;  // Perhaps reaped by now.
-    const auto outcome = ask_and_wait(store, reserve_of(number, 2));
+    const auto outcome = ask_and_wait(store, numbered_reserve(number, 2));
     ++judged_;
     if (!outcome) return fmt::format("{}: {}", number, outcome.error().detail);
     if (is<Execute>(*outcome)) return fmt::format("{} runs again after '{}'", number, what);
     if (what != 'c') continue;
     if (!is<Replay>(*outcome)) return fmt::format("{}: {}", number, describe(*outcome));
-    if (std::get<Replay>(*outcome).response.body != answer_of(number)) {
+    if (std::get<Replay>(*outcome).response.body != numbered_answer(number)) {
       return fmt::format("{}: has another answer", number);
     }
   }
