@@ -6,6 +6,7 @@
 #     [FOLDERS TARGET...]      further folders of src/ that it includes; the archive then holds them too
 #     [PACKAGES "NAME..."...]  the arguments of find_package for its libraries, one text for each package
 #     LINKS TARGET...          its libraries; PkgConfig::NAME needs no package, pkg-config finds it as NAME
+#     [HEADERS TARGET...]      libraries that consist of headers, which the users of the archive do not need
 #     MODULES NAME...          the same libraries as modules of pkg-config
 #     DEBIAN NAME...)          Debian's packages with their headers, which libidem-dev depends on
 # The calls collect: idem_stores (the names), idem_store_targets, idem_store_objects, idem_store_options (for the
@@ -54,7 +55,7 @@ endfunction()
 
 # A macro, because the packages that it finds and the lists that it fills belong to its caller.
 macro(idem_store name)
-  cmake_parse_arguments(STORE "LOOP" "TITLE;FOLDER" "ROOMS;FOLDERS;PACKAGES;LINKS;MODULES;DEBIAN" ${ARGN})
+  cmake_parse_arguments(STORE "LOOP" "TITLE;FOLDER" "ROOMS;FOLDERS;PACKAGES;LINKS;HEADERS;MODULES;DEBIAN" ${ARGN})
   foreach(package IN LISTS STORE_PACKAGES)
     separate_arguments(package)
     find_package(${package} REQUIRED)
@@ -73,7 +74,7 @@ macro(idem_store name)
     set(STORE_FOLDER ${name})
   endif()
   idem_folder(idem_store_${name} DIR src/store/${STORE_FOLDER} ROOMS ${STORE_ROOMS}
-    ${store_form} idem_store idem_core ${STORE_FOLDERS} ${STORE_LINKS} fmt::fmt)
+    ${store_form} idem_store idem_core ${STORE_FOLDERS} ${STORE_LINKS} ${STORE_HEADERS} fmt::fmt)
   idem_embed_schema(idem_store_${name} ${name})
   # The program knows the kinds of stores by symbols that it can do without (src/store/known_kinds.cpp). What links a
   # kind also names its symbol; otherwise the linker leaves the kind in the archive.
