@@ -1,6 +1,7 @@
 #pragma once
 
-#include <idem/guard.hpp>
+#include <idem/limits.hpp>
+#include <idem/record.hpp>
 #include <idem/worker_limits.hpp>
 
 #include <optional>

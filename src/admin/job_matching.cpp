@@ -6,6 +6,8 @@
 #include <idem/job_limits.hpp>
 #include <idem/limits.hpp>
 #include <idem/open_store.hpp>
+#include <idem/outbox.hpp>
+#include <idem/transaction.hpp>
 
 namespace idem::admin {
 namespace {

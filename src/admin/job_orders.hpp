@@ -3,8 +3,6 @@
 #include "admin/jobs/job.hpp"
 #include "admin/keys_query.hpp"
 
-#include <idem/outbox.hpp>
-
 #include <expected>
 #include <optional>
 #include <string>

@@ -3,8 +3,6 @@
 #include "admin/order_reading.hpp"
 #include "core/exchange/problem.hpp"
 
-#include <idem/limits.hpp>
-
 #include <algorithm>
 
 namespace idem::admin {

@@ -1,7 +1,6 @@
 #pragma once
 
 #include <idem/record.hpp>
-#include <idem/worker_limits.hpp>
 
 #include <array>
 #include <optional>

@@ -1,8 +1,9 @@
 #pragma once
 
-#include <idem/relay.hpp>
+#include <idem/message.hpp>
 #include <idem/transaction.hpp>
 
+#include <cstdint>
 #include <expected>
 #include <optional>
 #include <string>

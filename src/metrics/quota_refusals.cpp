@@ -1,5 +1,7 @@
 #include "metrics/quota_refusals.hpp"
 
+#include <idem/limits.hpp>
+
 #include <algorithm>
 
 namespace idem::metrics {

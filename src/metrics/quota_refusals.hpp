@@ -1,7 +1,5 @@
 #pragma once
 
-#include <idem/limits.hpp>
-
 #include <chrono>
 #include <cstdint>
 #include <map>

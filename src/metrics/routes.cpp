@@ -1,5 +1,7 @@
 #include "metrics/routes.hpp"
 
+#include <idem/worker_limits.hpp>
+
 #include <algorithm>
 
 namespace idem::metrics {

@@ -1,7 +1,5 @@
 #pragma once
 
-#include <idem/worker_limits.hpp>
-
 #include <array>
 #include <cstddef>
 #include <mutex>

@@ -1,6 +1,5 @@
 #pragma once
 
-#include <idem/limits.hpp>
 #include <idem/record.hpp>
 
 #include <array>

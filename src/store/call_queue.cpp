@@ -2,6 +2,8 @@
 
 #include "store/verb_traits.hpp"
 
+#include <idem/limits.hpp>
+
 #include <algorithm>
 #include <iterator>
 

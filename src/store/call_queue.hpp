@@ -2,7 +2,6 @@
 
 #include "core/threads/turn.hpp"
 
-#include <idem/limits.hpp>
 #include <idem/store.hpp>
 
 #include <atomic>

@@ -1,7 +1,5 @@
 #include "store/file_findings.hpp"
 
-#include <idem/fingerprint.hpp>
-
 namespace idem {
 
 void FileFindings::add(std::string where, std::string what, std::string todo) {

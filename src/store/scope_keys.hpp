@@ -4,7 +4,6 @@
 #include "core/record/sealed_parts.hpp"
 
 #include <idem/store.hpp>
-#include <idem/worker_limits.hpp>
 
 #include <expected>
 #include <functional>

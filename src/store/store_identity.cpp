@@ -4,8 +4,6 @@
 #include "core/bytes/checksum.hpp"
 #include "core/naming/copied_identity.hpp"
 
-#include <idem/limits.hpp>
-
 #include <algorithm>
 
 namespace idem {

@@ -1,5 +1,7 @@
 #include "store/usage_view.hpp"
 
+#include <idem/limits.hpp>
+
 namespace idem {
 namespace {
 

@@ -2,8 +2,6 @@
 
 #include "core/transitions/quota.hpp"
 
-#include <idem/limits.hpp>
-
 #include <optional>
 #include <string>
 #include <unordered_map>

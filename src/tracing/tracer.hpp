@@ -4,8 +4,6 @@
 #include "tracing/settings.hpp"
 #include "tracing/trace.hpp"
 
-#include <idem/record.hpp>
-
 #include <memory>
 #include <mutex>
 #include <random>

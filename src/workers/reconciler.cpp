@@ -8,8 +8,6 @@
 #include <idem/store_wait.hpp>
 #include <idem/worker_limits.hpp>
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <atomic>
 #include <random>
@@ -30,8 +28,9 @@ constexpr const char* denied = "earlier evidence says otherwise";
 std::string source_of(const Provider& provider) { return "poll:" + provider.name; }
 
 std::string evidence_of(Finding finding, const Provider::Answer& answer) {
-  return fmt::format(R"({{"said":"{}","status":{},"body_sha256":"{}"}})", name_of(finding),
-                     answer.status, to_hex(sha256(answer.body)));
+  return R"({"said":")" + std::string(name_of(finding)) + R"(","status":)" +
+         std::to_string(answer.status) + R"(,"body_sha256":")" + to_hex(sha256(answer.body)) +
+         R"("})";
 }
 
 auto plan_in(Store& store, Reschedule verb) {

@@ -2,6 +2,8 @@
 #include "store/embedded/shard_of.hpp"
 #include "store_conformance/harness.hpp"
 
+#include <idem/limits.hpp>
+
 #include <latch>
 
 /// The queue in front of a store's thread.

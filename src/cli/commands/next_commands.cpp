@@ -3,8 +3,6 @@
 #include "cli/commands/admin_client.hpp"
 #include "http/server.hpp"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <cctype>
 #include <cstdlib>

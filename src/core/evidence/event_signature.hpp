@@ -1,7 +1,5 @@
 #pragma once
 
-#include <idem/worker_limits.hpp>
-
 #include <cstdint>
 #include <expected>
 #include <optional>

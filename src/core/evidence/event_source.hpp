@@ -3,8 +3,6 @@
 #include "core/evidence/event_signature.hpp"
 #include "core/evidence/provider_rules.hpp"
 
-#include <idem/store.hpp>
-
 #include <optional>
 #include <string>
 #include <string_view>

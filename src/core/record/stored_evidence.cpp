@@ -3,6 +3,8 @@
 #include "core/bytes/byte_cursor.hpp"
 #include "core/record/stored_fence.hpp"
 
+#include <idem/store.hpp>
+
 namespace idem {
 namespace {
 

@@ -1,6 +1,6 @@
 #pragma once
 
-#include <idem/store.hpp>
+#include <idem/evidence.hpp>
 
 #include <expected>
 #include <string>

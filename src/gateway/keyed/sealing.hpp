@@ -2,8 +2,6 @@
 
 #include "gateway/settings.hpp"
 
-#include <idem/store.hpp>
-
 #include <optional>
 #include <string>
 #include <string_view>

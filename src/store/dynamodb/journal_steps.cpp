@@ -3,7 +3,6 @@
 #include "core/bytes/byte_cursor.hpp"
 #include "core/bytes/checksum.hpp"
 #include "core/bytes/digests.hpp"
-#include "json/writer.hpp"
 #include "store/dynamodb/dynamodb_limits.hpp"
 #include "store/dynamodb/query.hpp"
 #include "store/dynamodb/table.hpp"

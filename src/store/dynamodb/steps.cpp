@@ -6,7 +6,6 @@
 #include "store/verb_traits.hpp"
 
 #include <idem/crash_point.hpp>
-#include <idem/fingerprint.hpp>
 
 #include <algorithm>
 

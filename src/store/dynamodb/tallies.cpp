@@ -1,15 +1,13 @@
 #include "store/dynamodb/tallies.hpp"
 #include "store/dynamodb/dynamodb_limits.hpp"
 
-#include <fmt/format.h>
-
 namespace idem::dynamodb {
 namespace {
 
 constexpr std::string_view active = "na";
 constexpr std::string_view bytes = "nb";
 
-std::string counter_of(State state) { return fmt::format("n{}", static_cast<unsigned>(state)); }
+std::string counter_of(State state) { return "n" + std::to_string(static_cast<unsigned>(state)); }
 
 }  // namespace
 

@@ -1,7 +1,6 @@
 #pragma once
 
 #include "store/dynamodb/client.hpp"
-#include "store/dynamodb/dynamodb_limits.hpp"
 #include "store/dynamodb/table.hpp"
 #include "store/usage_view.hpp"
 

@@ -6,7 +6,6 @@
 
 #include <idem/crash_point.hpp>
 #include <idem/store_wait.hpp>
-#include <idem/worker_limits.hpp>
 
 #include <pthread.h>
 

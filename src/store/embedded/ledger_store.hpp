@@ -3,6 +3,8 @@
 #include "store/change_notifier.hpp"
 #include "store/embedded/ledger.hpp"
 
+#include <idem/limits.hpp>
+
 #include <atomic>
 #include <deque>
 #include <memory>

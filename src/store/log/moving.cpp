@@ -7,8 +7,6 @@
 
 #include <idem/crash_point.hpp>
 
-#include <fmt/format.h>
-
 #include <limits>
 #include <set>
 
@@ -28,11 +26,11 @@ constexpr std::size_t bytes_of_record = 500;
 constexpr std::uint64_t moved_between_progress = 100'000;
 
 std::unexpected<std::string> unmovable(std::string_view why) {
-  return std::unexpected(fmt::format(
-      "{}: records that cannot be read cannot be moved, so that the number of shards has to stay "
-      "as it is (`idem store check` names them; once a move has begun, a start with the number "
-      "from before goes on where only such records stay)",
-      why));
+  return std::unexpected(
+      std::string(why) +
+      ": records that cannot be read cannot be moved, so that the number of shards has to stay as "
+      "it is (`idem store check` names them; once a move has begun, a start with the number from "
+      "before goes on where only such records stay)");
 }
 
 void commit(OpenedShard& shard) {

@@ -16,7 +16,6 @@
 #include <idem/crash_point.hpp>
 #include <idem/fingerprint.hpp>
 
-#include <fmt/format.h>
 #include <sys/stat.h>
 
 #include <algorithm>

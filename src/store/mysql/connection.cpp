@@ -3,9 +3,7 @@
 #include "store/mysql/failures.hpp"
 
 #include <idem/assert.hpp>
-#include <idem/limits.hpp>
 
-#include <fmt/format.h>
 #include <mysql.h>
 #include <sys/socket.h>
 
@@ -51,8 +49,9 @@ std::string_view Rows::cell(std::size_t row, std::size_t column) const noexcept 
 }
 
 std::string failure_text(const Failure& failure) {
-  std::string text =
-      failure.is_lost() ? failure.message : fmt::format("{} ({})", failure.message, failure.code);
+  std::string text = failure.is_lost()
+                         ? failure.message
+                         : failure.message + " (" + std::to_string(failure.code) + ")";
   std::ranges::replace(text, '\n', ' ');
   return text;
 }

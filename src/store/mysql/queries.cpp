@@ -7,8 +7,6 @@
 
 #include <idem/limits.hpp>
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <map>
 
@@ -82,10 +80,8 @@ bool is_rare(std::optional<State> state) {
 }
 
 std::string due_in(int state) {
-  return fmt::format(
-      "(SELECT id, due_at FROM idem_slots FORCE INDEX (idem_due) WHERE state = {} AND due_at <="
-      " @idem_now ORDER BY due_at, id LIMIT @@)",
-      state);
+  return "(SELECT id, due_at FROM idem_slots FORCE INDEX (idem_due) WHERE state = " +
+         std::to_string(state) + " AND due_at <= @idem_now ORDER BY due_at, id LIMIT @@)";
 }
 
 std::string due_text(Due what, std::size_t limit) {
@@ -228,11 +224,10 @@ Task<std::expected<std::vector<RecordId>, Failure>> due(Connection& connection, 
 
 Task<std::expected<void, Failure>> tidy_usage(Connection& connection) {
   auto looking = connection.run(
-      fmt::format(
-          "SET @idem_micros = idem_now() * 1000; SELECT scope FROM idem_usage GROUP BY scope"
-          " HAVING SUM(active) = 0 AND SUM(bytes) = 0 AND MAX(next_key) <= @idem_micros"
-          " LIMIT {}",
-          scopes_tidied_max),
+      "SET @idem_micros = idem_now() * 1000; SELECT scope FROM idem_usage GROUP BY scope"
+      " HAVING SUM(active) = 0 AND SUM(bytes) = 0 AND MAX(next_key) <= @idem_micros"
+      " LIMIT " +
+          std::to_string(scopes_tidied_max),
       limits::store_reply_max);
   const QueryResult idle = co_await std::move(looking);
   if (!idle) co_return std::unexpected(idle.error());

@@ -4,8 +4,6 @@
 
 #include <idem/limits.hpp>
 
-#include <fmt/format.h>
-
 namespace idem::mysql {
 
 std::expected<Sessions::Taken, std::string> Sessions::take() {
@@ -14,7 +12,8 @@ std::expected<Sessions::Taken, std::string> Sessions::take() {
     return !idle_.empty() || made_ < limits::transaction_connections_max;
   };
   if (!freed_.wait_for(lock, limits::transaction_wait_max, is_one_free)) {
-    return std::unexpected(fmt::format("all {} connections for transactions are taken", made_));
+    return std::unexpected("all " + std::to_string(made_) +
+                           " connections for transactions are taken");
   }
   while (!idle_.empty()) {
     auto session = std::move(idle_.back());

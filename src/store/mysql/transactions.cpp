@@ -11,7 +11,6 @@
 #include <idem/limits.hpp>
 #include <idem/store_wait.hpp>
 
-#include <fmt/format.h>
 #include <mysql.h>
 
 #include <thread>
@@ -119,7 +118,7 @@ class Contention {
     pause_ *= 2;
   }
   std::string at_the_last_try(const std::string& why) const {
-    return fmt::format("{}, at the last of {} tries", why, tries_);
+    return std::string(why) + ", at the last of " + std::to_string(tries_) + " tries";
   }
 
  private:

@@ -2,8 +2,6 @@
 
 #include "core/bytes/percent.hpp"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <charconv>
 #include <fstream>
@@ -145,7 +143,7 @@ std::expected<Url, std::string> parse_url(std::string_view text) {
 }
 
 std::string place_of(const Url& url, const Host& host) {
-  return fmt::format("{}:{}/{}", host.name, host.port, url.database);
+  return host.name + ":" + std::to_string(host.port) + "/" + url.database;
 }
 
 }  // namespace idem::mysql

@@ -6,8 +6,6 @@
 #include <idem/assert.hpp>
 #include <idem/limits.hpp>
 
-#include <fmt/format.h>
-
 #include <algorithm>
 
 namespace idem::postgres {
@@ -46,8 +44,8 @@ Statement alone(const Reserve& verb, const std::string* request) {
 
 // A list only says whether there is a stored request: a page of requests may be a gigabyte.
 const std::string list_sql =
-    fmt::format("SELECT {} FROM idem.list($1::idem.state, $2, $3, $4, $5, $6)",
-                record_columns("CASE WHEN request IS NOT NULL THEN ''::pg_catalog.bytea END"));
+    "SELECT " + record_columns("CASE WHEN request IS NOT NULL THEN ''::pg_catalog.bytea END") +
+    " FROM idem.list($1::idem.state, $2, $3, $4, $5, $6)";
 
 std::int64_t lines_of(std::size_t limit) {
   return static_cast<std::int64_t>(std::min(limit, limits::journal_read_lines_max));

@@ -38,13 +38,13 @@ std::optional<Fingerprint> fingerprint_of(std::string_view bytes) noexcept {
 }  // namespace
 
 std::string record_columns(std::string_view request) {
-  return fmt::format(
-      "id, scope, operation, generation, fingerprint, state, fence, token, owner, locked_until,"
-      " dispatched, lease_policy, retention, tombstone, recovery_point, {}, response_status,"
-      " body_kept, release_basis, last_error_code, reconcile_after, reconcile_attempts,"
-      " upstream_reference, created_at, changed_at, completed_at, expires_at, tombstone_until,"
-      " contested, provider, sealed_key, charged",
-      request);
+  return "id, scope, operation, generation, fingerprint, state, fence, token, owner, locked_until,"
+         " dispatched, lease_policy, retention, tombstone, recovery_point, " +
+         std::string(request) +
+         ", response_status,"
+         " body_kept, release_basis, last_error_code, reconcile_after, reconcile_attempts,"
+         " upstream_reference, created_at, changed_at, completed_at, expires_at, tombstone_until,"
+         " contested, provider, sealed_key, charged";
 }
 
 std::optional<Millis> Cells::optional_millis() {

@@ -12,8 +12,6 @@
 #include <idem/fingerprint.hpp>
 #include <idem/limits.hpp>
 
-#include <fmt/format.h>
-
 #include <algorithm>
 
 namespace idem::postgres {

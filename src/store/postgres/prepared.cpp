@@ -2,8 +2,6 @@
 
 #include <idem/limits.hpp>
 
-#include <fmt/format.h>
-
 namespace idem::postgres {
 namespace {
 
@@ -19,7 +17,7 @@ std::string key_of(std::string_view sql, const std::vector<std::uint32_t>& types
 std::string name_of_ours(std::uint64_t number, std::string_view sql) {
   const auto call = sql.find("idem.");
   const auto what = call == sql.npos ? sql : sql.substr(call, sql.find('(', call) - call);
-  return fmt::format("idem_{} {}", number, what.substr(0, 40));
+  return "idem_" + std::to_string(number) + " " + std::string(what.substr(0, 40));
 }
 
 }  // namespace
@@ -41,7 +39,7 @@ Prepared::Name Prepared::name_of(std::string_view sql, const std::vector<std::ui
   // When it is full, nothing is evicted: a service with values in its texts would evict all.
   if (!asked_.contains(key) || services_.size() >= limits::service_statements_max) return {};
   asked_.erase(key);
-  return {services_.emplace(key, fmt::format("idem_{}", ++next_)).first->second, false};
+  return {services_.emplace(key, "idem_" + std::to_string(++next_)).first->second, false};
 }
 
 void Prepared::answered_no_rows(std::string_view sql, const std::vector<std::uint32_t>& types) {

@@ -2,8 +2,6 @@
 
 #include "store/postgres/connection.hpp"
 
-#include <idem/store.hpp>
-
 #include <expected>
 #include <optional>
 #include <string>

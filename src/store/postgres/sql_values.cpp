@@ -2,7 +2,6 @@
 
 #include <idem/limits.hpp>
 
-#include <fmt/format.h>
 #include <libpq-fe.h>
 
 #include <algorithm>
@@ -131,8 +130,8 @@ constexpr std::array<std::string_view, 11> of_others{"CLOSE", "DECLARE", "FETCH"
 
 std::expected<SqlParams, std::string> SqlParams::of(std::span<const SqlValue> values) {
   if (values.size() > limits::statement_params_max) {
-    return std::unexpected(fmt::format("{} parameters; a statement has {} at most", values.size(),
-                                       limits::statement_params_max));
+    return std::unexpected(std::to_string(values.size()) + " parameters; a statement has " +
+                           std::to_string(limits::statement_params_max) + " at most");
   }
   SqlParams params;
   params.places_.reserve(values.size());
@@ -148,9 +147,9 @@ std::expected<SqlParams, std::string> SqlParams::of(std::span<const SqlValue> va
     } else if (const auto* text = std::get_if<std::string>(&value)) {
       // The text would end there, and the database would store another one.
       if (text->find('\0') != text->npos) {
-        return std::unexpected(fmt::format(
-            "parameter {} is a text with a NUL, which a database cannot hold: pass SqlBytes",
-            params.places_.size() + 1));
+        return std::unexpected(
+            "parameter " + std::to_string(params.places_.size() + 1) +
+            " is a text with a NUL, which a database cannot hold: pass SqlBytes");
       }
       params.places_.push_back({0, false, false, *text});
     } else if (const auto* bytes = std::get_if<SqlBytes>(&value)) {

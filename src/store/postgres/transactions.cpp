@@ -13,8 +13,6 @@
 #include <idem/limits.hpp>
 #include <idem/store_wait.hpp>
 
-#include <fmt/format.h>
-
 #include <thread>
 
 namespace idem::postgres {
@@ -146,7 +144,7 @@ class Contention {
     pause_ *= 2;
   }
   std::string at_the_last_try(const std::string& why) const {
-    return fmt::format("{}, at the last of {} tries", why, tries_);
+    return std::string(why) + ", at the last of " + std::to_string(tries_) + " tries";
   }
 
  private:
@@ -214,7 +212,7 @@ std::variant<TransactionEnd, NotAdmitted> PgTransactions::try_once(InTransaction
 std::expected<SqlRows, std::string> PgTransactions::run(std::string_view sql,
                                                         std::span<const SqlValue> values) {
   if (const auto command = transaction_command(sql); !command.empty()) {
-    return std::unexpected(fmt::format("{}: this statement is a transaction of its own", command));
+    return std::unexpected(std::string(command) + ": this statement is a transaction of its own");
   }
   if (auto wrong = parameter_mismatch(params_named(sql), values.size())) {
     return std::unexpected(std::move(*wrong));

@@ -5,8 +5,6 @@
 
 #include <idem/limits.hpp>
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <cstdlib>
 
@@ -195,9 +193,9 @@ Task<std::expected<std::vector<Record>, StoreError>> ScanQueries::list(List verb
       const auto has_lost = co_await std::move(counting);
       if (!has_lost) co_return std::unexpected(has_lost.error());
       if (*has_lost) {
-        co_return std::unexpected(StoreError{
-            StoreError::Code::damaged,
-            fmt::format("the store has lost records of the bucket {}", names_.bucket(bucket).tag)});
+        co_return std::unexpected(
+            StoreError{StoreError::Code::damaged,
+                       "the store has lost records of the bucket " + names_.bucket(bucket).tag});
       }
     }
     const auto from = verb.after ? std::ranges::upper_bound(*ids, *verb.after) : ids->begin();

@@ -2,8 +2,6 @@
 
 #include <idem/limits.hpp>
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <charconv>
 #include <set>
@@ -239,8 +237,8 @@ Task<std::optional<Address>> Servers::ask_sentinels() {
     const std::string& digits = reply->at(1).text;
     std::from_chars(digits.data(), digits.data() + digits.size(), port);
     if (reply->items.size() == 2 && port != no_port) co_return Address{reply->at(0).text, port};
-    why_ = fmt::format("the sentinel {}:{} knows no master called {}", sentinel.host, sentinel.port,
-                       url_.master);
+    why_ = "the sentinel " + sentinel.host + ":" + std::to_string(sentinel.port) +
+           " knows no master called " + url_.master;
   }
   co_return std::nullopt;
 }

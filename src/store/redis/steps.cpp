@@ -9,8 +9,6 @@
 #include <idem/crash_point.hpp>
 #include <idem/limits.hpp>
 
-#include <fmt/format.h>
-
 #include <algorithm>
 
 namespace idem::redis {
@@ -206,11 +204,8 @@ Task<Steps::Outcome> Steps::on_other_generation(const RecordId& id, const Reply&
 
 StoreError Steps::lost(const RecordId& id, std::string_view what) const {
   if (what == "record") return damaged_record(id, "the server has evicted it");
-  return {Code::unavailable,
-          fmt::format(
-              "the store has lost the records of this bucket ({}), so it is unknown what ran: it "
-              "admits no new work",
-              names_.of(id).tag)};
+  return {Code::unavailable, "the store has lost the records of this bucket (" + names_.of(id).tag +
+                                 "), so it is unknown what ran: it admits no new work"};
 }
 
 Task<void> Steps::repair(std::size_t bucket) {

@@ -8,8 +8,6 @@
 #include <boost/asio/ssl/stream.hpp>
 #include <boost/asio/write.hpp>
 
-#include <fmt/format.h>
-
 #include <utility>
 
 namespace idem::redis {
@@ -97,7 +95,7 @@ struct Lookup {
 };
 
 std::string no_connection(const Address& to, const std::string& why) {
-  return fmt::format("{}:{}: {}", to.host, to.port, why);
+  return to.host + ":" + std::to_string(to.port) + ": " + why;
 }
 
 /// Waits for an operation that ends with an error code.

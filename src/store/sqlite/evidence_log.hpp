@@ -3,8 +3,6 @@
 #include "core/transitions/record_table.hpp"
 #include "store/sqlite/connection.hpp"
 
-#include <idem/store.hpp>
-
 namespace idem::sqlite {
 
 /// Of a line of the log, also over its record's id.

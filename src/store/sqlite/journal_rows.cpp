@@ -4,8 +4,6 @@
 
 #include <idem/limits.hpp>
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <bit>
 
@@ -13,7 +11,8 @@ namespace idem::sqlite {
 
 std::int64_t checksum_of_line(std::string_view journal, std::uint64_t seq, std::int64_t at,
                               std::string_view line) {
-  const std::string place = fmt::format("{}:{}:{}:{}", journal.size(), journal, seq, at);
+  const std::string place = std::to_string(journal.size()) + ":" + std::string(journal) + ":" +
+                            std::to_string(seq) + ":" + std::to_string(at);
   return std::bit_cast<std::int64_t>(checksum_of(RecordId{}, place, line));
 }
 

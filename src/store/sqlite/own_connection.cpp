@@ -4,8 +4,6 @@
 
 #include <idem/limits.hpp>
 
-#include <fmt/format.h>
-
 namespace idem::sqlite {
 namespace {
 
@@ -56,12 +54,12 @@ std::optional<std::string> why_refused(sqlite3* db) {
   if (sqlite3_db_readonly(db, "main") == 1) return "it cannot be written";
   const int length = sqlite3_limit(db, SQLITE_LIMIT_LENGTH, -1);
   if (length < limits::sqlite_length_min) {
-    return fmt::format("its SQLITE_LIMIT_LENGTH is {}, and the store needs {}", length,
-                       limits::sqlite_length_min);
+    return "its SQLITE_LIMIT_LENGTH is " + std::to_string(length) + ", and the store needs " +
+           std::to_string(limits::sqlite_length_min);
   }
   for (const auto& [question, answer, sentence] : demands) {
     const auto seen = text_value(db, question);
-    if (!seen) return fmt::format("{}: {}", question, sqlite3_errmsg(db));
+    if (!seen) return std::string(question) + ": " + sqlite3_errmsg(db);
     if (*seen != answer) return sentence;
   }
   return std::nullopt;

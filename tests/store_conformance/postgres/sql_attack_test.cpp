@@ -2,8 +2,6 @@
 #include "store/postgres/postgres_store.hpp"
 #include "store_conformance/transacting.hpp"
 
-#include <idem/fingerprint.hpp>
-
 #include <fmt/format.h>
 
 /// A role that may make functions and operators in some schema must not have them run by the

@@ -1,5 +1,7 @@
 #include "metrics/quota_refusals.hpp"
 
+#include <idem/limits.hpp>
+
 #include <gtest/gtest.h>
 
 #include <string>

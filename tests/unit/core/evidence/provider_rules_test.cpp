@@ -1,8 +1,6 @@
 #include "core/evidence/provider_rules.hpp"
 #include "core/json/place.hpp"
 
-#include <idem/json.hpp>
-
 #include <gtest/gtest.h>
 
 namespace idem {

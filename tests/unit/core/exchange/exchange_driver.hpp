@@ -2,8 +2,6 @@
 
 #include "core/exchange/exchange.hpp"
 
-#include <idem/limits.hpp>
-
 #include <gtest/gtest.h>
 
 /// Feeds an exchange by hand, so that a test reads as a sequence of events and actions.
