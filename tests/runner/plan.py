@@ -95,7 +95,8 @@ def read_plan(build, lanes=None, name=None):
         if names and not is_fixture:
             key = (argv[0], str(shared))
             group = groups.setdefault(key, Group(program=argv[0], **shared))
-            group.tests[names[0]] = test["name"]
+            # CMake leaves GoogleTest's words about the parameter in some names.
+            group.tests[names[0]] = test["name"].partition("  # ")[0]
             continue
         skip = properties.get("SKIP_REGULAR_EXPRESSION")
         command = Command(name=test["name"], argv=argv, slots=int(properties.get("PROCESSORS", 1)),
