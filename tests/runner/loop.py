@@ -12,6 +12,11 @@ import time
 PR_SET_CHILD_SUBREAPER = 36
 # Python ignores these, and a program inherits what is ignored.
 RESET = [signal.SIGPIPE, signal.SIGXFSZ]
+PART_BYTES = 1 << 16
+# A longer line is cut into several, and one turn reads no more of one process, so that a test that writes without an
+# end keeps nobody from its time limit and from Ctrl-C.
+LINE_BYTES = 1 << 16
+PARTS_OF_A_TURN = 64
 
 
 class Process:
@@ -96,16 +101,21 @@ class Loop:
             pass
 
     def _read(self, process):
-        """All that lies in the pipe; afterwards, at its end, the pipe is closed."""
-        while process.output is not None:
+        """What lies in the pipe; afterwards, at its end, the pipe is closed."""
+        for _ in range(PARTS_OF_A_TURN):
+            if process.output is None:
+                return
             try:
-                part = os.read(process.output, 1 << 16)
+                part = os.read(process.output, PART_BYTES)
             except BlockingIOError:
                 return
             if not part:
                 self._close(process)
                 return
             *lines, process.rest = (process.rest + part).split(b"\n")
+            if len(process.rest) > LINE_BYTES:
+                lines.append(process.rest)
+                process.rest = b""
             for line in lines:
                 process.on_line(line.decode("utf-8", "replace"))
 

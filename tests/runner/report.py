@@ -21,7 +21,7 @@ def number(count):
 
 
 def why(result):
-    """": " and the reason, or what stands where GoogleTest says that a test failed or was skipped; empty: nobody knows."""
+    """": " and the reason, or what GoogleTest wrote where a test failed or was skipped; empty: nobody knows."""
     if result.reason:
         return f": {result.reason}"
     lines = result.output.splitlines()

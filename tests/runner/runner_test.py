@@ -88,6 +88,14 @@ class Runner(unittest.TestCase):
         self.assertIn("words before the silence", output)
         self.assert_count(output, 3, 1)
 
+    def test_a_test_that_writes_without_an_end_is_ended_and_one_long_line_is_no_trouble(self):
+        self.add_tests("Endless.line")
+        self.add_tests("Endless.output", "Passing.one", timeout=1)
+        code, output = self.run_all()
+        self.assertEqual(code, 1)
+        self.assert_failed(output, "Endless.output", "did not end within 1 s")
+        self.assert_count(output, 3, 1)
+
     def test_a_process_that_ends_badly_after_its_tests_names_the_one_to_blame(self):
         self.add_tests("BadEnd.ends_with_a_code", "BadEnd.passes", "Passing.one")
         code, output = self.run_all()

@@ -5,6 +5,7 @@
 
 #include <cstdlib>
 #include <iostream>
+#include <string>
 
 namespace idem::test {
 namespace {
@@ -34,6 +35,15 @@ TEST(Hanging, hangs) {
 TEST(Hanging, passes) {}
 
 TEST(Unfinished, line) { std::cout << "a line without an end" << std::flush; }
+
+TEST(Endless, line) {
+  const std::string part(1U << 20U, 'x');
+  for (int i = 0; i < 100; ++i) std::cout << part;
+  std::cout << std::flush;
+}
+TEST(Endless, output) {
+  for (;;) std::cout << "again\n";
+}
 
 TEST(Deadly, dies) { EXPECT_DEATH(std::abort(), ""); }
 

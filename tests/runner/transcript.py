@@ -13,7 +13,7 @@ END = re.compile(r"\[(       OK |  FAILED  |  SKIPPED )\] (\S+?)(?:, where .*)? 
 # Printed by tests/support/time_spent.cpp before the end of a test.
 SPENT = re.compile(r"\[ SPENT    \] (\S+) (\d+) us$")
 # Nobody reads more of one test, and a loop that prints may not fill the memory.
-KEPT_LINES = 5000
+KEPT_LINES = 2000
 OUTCOMES = {"       OK ": PASSED, "  FAILED  ": FAILED, "  SKIPPED ": SKIPPED}
 
 
