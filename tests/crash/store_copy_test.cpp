@@ -148,11 +148,13 @@ TEST_P(CopyUnderLoad, no_key_is_done_twice_while_the_store_of_a_serving_gateway_
           if (!is_definite(answer)) ::poll(nullptr, 0, 10);
         } while (!is_definite(answer) && !ends);
         ++sent;
+        sent.notify_all();
       }
     });
   }
   const auto wait_for_more = [&](int more) {
-    for (const int from = sent; sent < from + more && !ends;) std::this_thread::yield();
+    const int until = sent + more;
+    for (int seen = sent; seen < until; seen = sent) sent.wait(seen);
   };
   wait_for_more(200);
   const auto prepared = report_of(copy(place->url(), to, {"--prepare", "--json"}));
