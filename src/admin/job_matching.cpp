@@ -69,7 +69,7 @@ Task<MatchResult> find_messages(Loop& loop, Store& store, Offload& offload, JobS
       return Outbox(*transactions).list(filter);
     };
     auto asking = run_offloaded(loop, offload, work);
-    const auto listed = co_await asking;
+    const auto& listed = co_await asking;
     if (!listed) {
       co_return std::unexpected(StoreError{StoreError::Code::unavailable, listed.error()});
     }

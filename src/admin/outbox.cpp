@@ -60,7 +60,7 @@ Task<std::optional<std::vector<MessageCount>>> OutboxApi::count() {
   using Counted = Outbox::Result<std::vector<MessageCount>>;
   std::function<Counted()> work = [this] { return Outbox(*transactions_).count(); };
   auto asking = run_offloaded(parts_.loop, offload_, work);
-  auto counted = co_await asking;
+  auto&& counted = co_await asking;
   if (!counted) co_return std::nullopt;
   co_return std::move(*counted);
 }
@@ -106,8 +106,7 @@ Task<WireAnswer> OutboxApi::list(std::string_view query, std::optional<MessageSt
     return Outbox(*transactions_).list(filter);
   };
   auto asking = run_offloaded(parts_.loop, offload_, work);
-  Listed listed;  // As in TokensApi::revoke.
-  listed = co_await asking;
+  auto&& listed = co_await asking;
   if (!listed) co_return unavailable(listed.error());
   std::optional<std::int64_t> next;
   if (listed->size() > limit) {
@@ -121,8 +120,8 @@ Task<Outbox::Result<std::optional<StoredMessage>>> OutboxApi::find(std::string i
   using Found = Outbox::Result<std::optional<StoredMessage>>;
   std::function<Found()> work = [this, id] { return Outbox(*transactions_).find(id); };
   auto asking = run_offloaded(parts_.loop, offload_, work);
-  auto found = co_await asking;
-  co_return found;
+  auto&& found = co_await asking;
+  co_return std::move(found);
 }
 
 Task<WireAnswer> OutboxApi::show(std::string id, Role role) {
@@ -215,8 +214,7 @@ Task<WireAnswer> OutboxApi::retry(std::string id, const OrderBody& received) {
     return Outbox(*transactions_).hasten(id);
   };
   auto asking = run_offloaded(parts_.loop, offload_, work);
-  Outbox::Result<bool> hastened = false;  // As in TokensApi::revoke.
-  hastened = co_await asking;
+  const auto& hastened = co_await asking;
   auto ending = deciding.end(!hastened   ? doubt_text(hastened.error())
                              : *hastened ? "waiting, due now"
                                          : "refused: it does not wait");
@@ -266,7 +264,7 @@ Task<WireAnswer> OutboxApi::decide(std::string_view event, std::expected<Order, 
     if (not_noted) co_return std::move(*not_noted);
   }
   auto asking = run_offloaded(parts_.loop, offload_, work);
-  const auto done = co_await asking;
+  const auto& done = co_await asking;
   if (deciding) {
     auto ending = deciding->end(done ? came_of(*done) : doubt_text(done.error()));
     co_await ending;

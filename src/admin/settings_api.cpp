@@ -65,7 +65,7 @@ Task<WireAnswer> SettingsApi::answer_to(http::ServerStream& client, const Caller
 Task<WireAnswer> SettingsApi::changes() {
   std::function<SettingsDifference()> work = parts_.reloading.difference;
   auto reading = run_offloaded(parts_.loop, offload_, work);
-  const auto difference = co_await reading;
+  const auto& difference = co_await reading;
   co_return json_answer(page_of(difference));
 }
 

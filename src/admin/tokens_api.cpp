@@ -68,7 +68,7 @@ Task<WireAnswer> TokensApi::list() {
   using Listed = std::expected<std::vector<TokenEntry>, std::string>;
   std::function<Listed()> work = [path = parts_.login.tokens_file()] { return read_tokens(path); };
   auto reading = run_offloaded(parts_.loop, offload_, work);
-  const auto tokens = co_await reading;
+  const auto& tokens = co_await reading;
   if (!tokens) co_return state_refused(tokens.error());
   co_return json_answer(tokens_page(*tokens));
 }
@@ -92,7 +92,7 @@ Task<WireAnswer> TokensApi::make(const OrderBody& received) {
     return add_token(path, order.name, order.role, at);
   };
   auto making = run_offloaded(parts_.loop, offload_, work);
-  const auto token = co_await making;
+  const auto& token = co_await making;
   auto ending =
       deciding.end(token ? std::string(name_of(order->role)) : "refused: " + token.error());
   co_await ending;
@@ -116,10 +116,7 @@ Task<WireAnswer> TokensApi::revoke(std::string name, const OrderBody& received) 
     return revoke_token(path, name);
   };
   auto revoking = run_offloaded(parts_.loop, offload_, work);
-  // With a value from its beginning: GCC 14 takes an expected that begins as the result of a
-  // co_await for uninitialised.
-  Revoked revoked = false;
-  revoked = co_await revoking;
+  const auto& revoked = co_await revoking;
   auto ending = deciding.end(!revoked   ? "refused: " + revoked.error()
                              : *revoked ? "revoked"
                                         : "refused: no token has this name");

@@ -60,7 +60,8 @@ struct RunOffloaded {
 };
 
 /// `co_await` of it, named, runs `work` there and resumes the calling coroutine on its own loop
-/// with its result. `work` is moved from, and must not throw.
+/// with its result. `work` is moved from, and must not throw. Bind a std::expected by reference:
+/// GCC 14 takes the alternatives of one that is moved into a coroutine's frame for uninitialised.
 template <class T>
 Wait<T, RunOffloaded<T>> run_offloaded(Loop& loop, Offload& offload, std::function<T()>& work,
                                        std::string_view party = {}) {

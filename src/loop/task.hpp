@@ -197,7 +197,8 @@ class Resumption {
 };
 
 /// `co_await` of a named one suspends the coroutine, calls `start` with its Resumption<Value>, and
-/// gives the value with which that is called. `start` may not drop it. If `start` runs out of
+/// gives the value with which that is called, which lies in the named Wait: `auto` moves it out,
+/// and `const auto&` leaves it there. `start` may not drop the Resumption. If `start` runs out of
 /// memory the process ends, because it is then not known who owns the Resumption.
 template <class Value, class Start>
 class Wait {
@@ -216,7 +217,7 @@ class Wait {
     start_(Resumption<Value>(state_));
     state_.starting = false;
   }
-  Value await_resume() { return std::move(*state_.value); }
+  Value&& await_resume() { return std::move(*state_.value); }
 
  private:
   Suspension<Value> state_;

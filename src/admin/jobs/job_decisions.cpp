@@ -134,7 +134,7 @@ StoreTask<std::optional<StoredMessage>> JobDecisions::find(std::string id) {
   using Found = Outbox::Result<std::optional<StoredMessage>>;
   std::function<Found()> work = [transactions, id] { return Outbox(*transactions).find(id); };
   auto asking = run_offloaded(loop_, offload_, work);
-  auto found = co_await asking;
+  auto&& found = co_await asking;
   if (!found) co_return std::unexpected(StoreError{Code::unavailable, std::move(found.error())});
   co_return std::move(*found);
 }
@@ -177,7 +177,7 @@ StoreTask<JobResult> JobDecisions::decide_message(std::shared_ptr<const JobFold>
     work = [transactions, order] { return Outbox(*transactions).discard(order); };
   }
   auto ordering = run_offloaded(loop_, offload_, work);
-  const auto ordered = co_await ordering;
+  const auto& ordered = co_await ordering;
   if (!ordered) co_return std::unexpected(StoreError{Code::in_doubt, ordered.error()});
   if (ordered->empty()) {
     // Another order has the message, or has changed it since: the next look says which.
