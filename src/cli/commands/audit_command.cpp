@@ -134,7 +134,7 @@ AuditCommand::AuditCommand(const Command& program)
       .add_option("--secret-file", secret_files_,
                   "with --file: the gateways' key.secret_files, as many as there were")
       .file()
-      .values(1, 1);
+      .one_value_each();
 }
 
 int AuditCommand::run() {

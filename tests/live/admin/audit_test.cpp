@@ -8,6 +8,8 @@
 
 #include "support/admin.hpp"
 #include "support/admin_page.hpp"
+#include "support/back_off.hpp"
+#include "support/encrypted.hpp"
 #include "support/postgres.hpp"
 
 /// What operators decide leaves lines that nobody can change unseen.
@@ -47,7 +49,7 @@ class Audit : public Operated {
         EXPECT_EQ(found.size(), count) << what;
         return found;
       }
-      std::this_thread::sleep_for(std::chrono::milliseconds(20));
+      back_off();
     }
   }
   Json verdict(const std::string& query = {}) { return read("/v1/audit/verify" + query); }
@@ -215,6 +217,9 @@ TEST_F(Audit, S19_the_commands_list_export_and_verify) {
   };
   const auto good = offline(file("audit.jsonl"), {"--expect", anchor});
   EXPECT_EQ(good.exit_code, 0) << good.output;
+  const std::string older = test::secret_file(dir_.path(), "older");
+  const auto with_both = offline(file("audit.jsonl"), {"--secret-file", older});
+  EXPECT_EQ(with_both.exit_code, 0) << with_both.output;
   std::ifstream in(file("audit.jsonl"));
   std::string text((std::istreambuf_iterator<char>(in)), {});
   const auto at = text.find("ticket 4711");
