@@ -7,7 +7,6 @@
 #include <boost/asio/write.hpp>
 #include <boost/beast/core/flat_buffer.hpp>
 #include <boost/beast/http/parser.hpp>
-#include <boost/beast/http/read.hpp>
 #include <ctime>
 #include <limits>
 #include <optional>
@@ -18,6 +17,7 @@
 #include "control.hpp"
 #include "faults.hpp"
 #include "message.hpp"
+#include "read_message.hpp"
 #include "webhooks.hpp"
 
 namespace provider {
@@ -135,16 +135,16 @@ Task serve(Socket socket, World& world) {
     http::request_parser<http::string_body> parser;
     parser.body_limit(std::numeric_limits<std::uint64_t>::max());
     parser.eager(true);  // A small body arrives with its head: no second turn of the loop for it.
-    const auto [head_error, head_bytes] =
-        co_await http::async_read_header(socket, buffer, parser, token);
-    if (head_error) break;
+    boost::system::error_code unread;
+    co_await read_message(socket, buffer, parser, Until::head, unread);
+    if (unread) break;
     if (!parser.is_done()) {
       if (parser.get()[http::field::expect] == "100-continue") {
         const std::string interim = "HTTP/1.1 100 Continue\r\n\r\n";
         co_await asio::async_write(socket, asio::buffer(interim), token);
       }
-      const auto [error, bytes] = co_await http::async_read(socket, buffer, parser, token);
-      if (error) break;
+      co_await read_message(socket, buffer, parser, Until::end, unread);
+      if (unread) break;
     }
     const Request request = parser.release();
     Outcome outcome;

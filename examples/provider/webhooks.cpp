@@ -3,21 +3,22 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <boost/asio/error.hpp>
 #include <boost/asio/ip/basic_resolver.hpp>
-#include <boost/beast/core/basic_stream.hpp>
+#include <boost/asio/write.hpp>
 #include <boost/beast/core/flat_buffer.hpp>
-#include <boost/beast/http/read.hpp>
-#include <boost/beast/http/write.hpp>
+#include <boost/beast/http/parser.hpp>
 #include <ctime>
+#include <memory>
 
 #include "json_text.hpp"
+#include "read_message.hpp"
 #include "standard_webhook.hpp"
 
 namespace provider {
 namespace {
 
 using tcp = asio::ip::tcp;
-using Stream = boost::beast::basic_stream<tcp, Executor>;
 using Resolver = asio::ip::basic_resolver<tcp, Executor>;
 
 // Long enough for a receiver that is killed and started again; real providers go on for days.
@@ -35,19 +36,15 @@ std::string iso_time(std::time_t now) {
   return text;
 }
 
-Request signed_request(const Event& event, const Receiver& receiver) {
+std::string signed_request(const Event& event, const Receiver& receiver) {
   const auto timestamp = std::to_string(std::time(nullptr));
-  Request request(http::verb::post, receiver.path, 11);
-  request.set(http::field::host, receiver.host + ":" + receiver.port);
-  request.set(http::field::content_type, "application/json");
-  request.set("webhook-id", event.id);
-  request.set("webhook-timestamp", timestamp);
-  request.set("webhook-signature",
-              webhook_signature(receiver.secret, event.id, timestamp, event.body));
-  request.keep_alive(false);
-  request.body() = event.body;
-  request.prepare_payload();
-  return request;
+  const auto signature = webhook_signature(receiver.secret, event.id, timestamp, event.body);
+  return fmt::format(
+      "POST {} HTTP/1.1\r\nHost: {}:{}\r\nContent-Type: application/json\r\nwebhook-id: {}\r\n"
+      "webhook-timestamp: {}\r\nwebhook-signature: {}\r\nConnection: close\r\n"
+      "Content-Length: {}\r\n\r\n{}",
+      receiver.path, receiver.host, receiver.port, event.id, timestamp, signature,
+      event.body.size(), event.body);
 }
 
 /// `delivered`: whether the receiver answered 2xx.
@@ -58,17 +55,30 @@ Task attempt(const Event& event, World& world, bool& delivered) {
   const auto [unknown, addresses] =
       co_await resolver.async_resolve(receiver.host, receiver.port, token);
   if (unknown) co_return;
-  Stream stream(world.executor);
-  stream.expires_after(attempt_time);
-  const auto [unreachable, endpoint] = co_await stream.async_connect(addresses, token);
-  if (unreachable) co_return;
-  const Request request = signed_request(event, receiver);
-  const auto [unsent, sent] = co_await http::async_write(stream, request, token);
+  const auto socket = std::make_shared<Socket>(world.executor);
+  Timer deadline(world.executor, attempt_time);
+  deadline.async_wait([socket](const auto& cancelled) {
+    boost::system::error_code ignored;
+    if (!cancelled) socket->close(ignored);
+  });
+  boost::system::error_code error = asio::error::host_not_found;
+  for (auto address = addresses.begin(); error && address != addresses.end(); ++address) {
+    const auto [unreachable] = co_await socket->async_connect(address->endpoint(), token);
+    if (unreachable == asio::error::operation_aborted) co_return;
+    error = unreachable;
+    boost::system::error_code ignored;
+    if (error) socket->close(ignored);
+  }
+  if (error) co_return;
+  const std::string request = signed_request(event, receiver);
+  const auto [unsent, sent] = co_await asio::async_write(*socket, asio::buffer(request), token);
   if (unsent) co_return;
   boost::beast::flat_buffer buffer;
-  http::response<http::string_body> response;
-  const auto [cut, read] = co_await http::async_read(stream, buffer, response, token);
-  delivered = !cut && http::to_status_class(response.result()) == http::status_class::successful;
+  http::response_parser<http::string_body> response;
+  response.eager(true);
+  co_await read_message(*socket, buffer, response, Until::end, error);
+  delivered =
+      !error && http::to_status_class(response.get().result()) == http::status_class::successful;
 }
 
 /// Counts an attempt's end, which may be the end of a delivery.
