@@ -50,7 +50,8 @@ class Report:
         self.count = count
         self.expected = seconds
         tests = "1 test" if count == 1 else f"{number(count)} tests"
-        self.say(f"{tests} ({', '.join(lanes)}), {slots} processes at once; about {clock(seconds)} minutes {source}")
+        self.say(f"{tests} ({', '.join(lanes)}), {slots} processes at once and more where"
+                 f" processors are idle; about {clock(seconds)} minutes {source}")
 
     def add(self, result):
         self.results[result.name] = result

@@ -7,9 +7,16 @@ import subprocess
 import sys
 import tempfile
 import time
+import types
 import unittest
 
 HERE = pathlib.Path(__file__).resolve().parent
+sys.dont_write_bytecode = True
+sys.path.insert(0, str(HERE))
+
+from idle import Idle
+from schedule import IDLE_PROCESSORS, IDLE_SECONDS, MOST_FOR_EACH_SLOT, Schedule
+
 SAMPLE = pathlib.Path(os.environ["IDEM_BIN_DIR"]) / "runner_sample"
 
 
@@ -228,6 +235,61 @@ class Runner(unittest.TestCase):
         self.assertEqual(set(json.loads((self.folder / "test-times.json").read_text())["tests"]),
                          {"Passing.one", "Passing.two"})
         self.assertIn("(as the last time)", self.run_all()[1])
+
+
+class Seconds:
+    """A machine of two processors on which a test lets time pass."""
+
+    def __init__(self):
+        self.passed = self.idle = 0.0
+
+    def run(self, seconds, idle_processors):
+        self.passed += seconds
+        self.idle += seconds * idle_processors
+
+    def counts(self):
+        return Idle(read=lambda: self.idle, now=lambda: self.passed)
+
+
+class Company(unittest.TestCase):
+    """How many run at once."""
+
+    def schedule(self, *slots):
+        self.machine = Seconds()
+        commands = [types.SimpleNamespace(name=f"Script.{number}", lane="live", fixtures=(), sets_up=(), slots=count)
+                    for number, count in enumerate(slots)]
+        plan = types.SimpleNamespace(groups=[], commands=commands, set_up=[], clean_up=[])
+        return Schedule(plan, types.SimpleNamespace(of=lambda name, lane: 1.0), 2, self.machine.counts())
+
+    def test_one_more_begins_for_each_second_with_an_idle_processor(self):
+        schedule = self.schedule(*[1] * 20)
+        self.assertTrue(schedule.next() and schedule.next())
+        self.assertIsNone(schedule.next())
+        self.machine.run(IDLE_SECONDS / 2, 2.0)
+        self.assertIsNone(schedule.next(), "too early")
+        self.machine.run(IDLE_SECONDS / 2, 2.0)
+        self.assertTrue(schedule.next())
+        self.assertIsNone(schedule.next(), "what it needs is not known yet")
+        self.machine.run(IDLE_SECONDS, IDLE_PROCESSORS)
+        self.assertIsNone(schedule.next(), "the processors are busy")
+        while len(schedule.running) < 2 * MOST_FOR_EACH_SLOT:
+            self.machine.run(IDLE_SECONDS, 1.0)
+            self.assertTrue(schedule.next())
+        self.machine.run(IDLE_SECONDS, 2.0)
+        self.assertIsNone(schedule.next(), "their memory")
+
+    def test_one_that_wants_all_processors_runs_alone(self):
+        schedule = self.schedule(1, 2, 1)
+        first, second = schedule.next(), schedule.next()
+        self.assertEqual((first.slots, second.slots), (1, 1))
+        self.machine.run(IDLE_SECONDS, 2.0)
+        self.assertIsNone(schedule.next(), "it would have company")
+        schedule.ended(first)
+        schedule.ended(second)
+        alone = schedule.next()
+        self.assertEqual(alone.slots, 2)
+        self.machine.run(IDLE_SECONDS, 2.0)
+        self.assertIsNone(schedule.next())
 
 
 if __name__ == "__main__":

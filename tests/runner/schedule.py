@@ -1,10 +1,12 @@
-"""Which process runs when: the longest first, as many at once as there are slots, servers before what needs them.
+"""Which process runs when: the longest first, servers before what needs them, as many at once as there are slots.
 
-Many tests wait, and leave processors idle. Still no more processes run than there are slots: with three on two cores,
-tests of real time and of copies failed in the first whole run.
+Many tests wait for a server or for a lease to end, and leave processors idle. So one more begins whenever more than
+IDLE_PROCESSORS were idle for IDLE_SECONDS. A fixed number above that of the processors would be simpler; with it, tests
+that compute met each other, and those of real time failed.
 """
 from alone import runs_alone
 from command import CommandRun
+from idle import Idle
 from shard import Shard
 
 # A shard takes about so long: long enough that starting its process costs little, short enough that the last ones end
@@ -30,11 +32,18 @@ def shards_of(group, times):
     return shards
 
 
+IDLE_SECONDS = 0.5
+IDLE_PROCESSORS = 0.4
+# Each test may start servers and gateways: their memory, not their time, sets this bound.
+MOST_FOR_EACH_SLOT = 4
+
+
 class Schedule:
     """The order of a plan. The commands that set up a fixture run first, those that clean it up after its last user."""
 
-    def __init__(self, plan, times, slots):
+    def __init__(self, plan, times, slots, idle=None):
         self.slots = slots
+        self.idle = idle or Idle()
         jobs = [shard for group in plan.groups for shard in shards_of(group, times)]
         jobs += [CommandRun(command, times.of(command.name, command.lane)) for command in plan.commands]
         # One that needs all slots comes last: waiting for them in between would leave slots empty.
@@ -52,7 +61,7 @@ class Schedule:
 
     def next(self):
         """A job that may start now, or None."""
-        free = self.slots - sum(job.slots for job in self.running)
+        free = self._free()
         for index, job in enumerate(self.waiting):
             # On a machine with fewer cores than it would like, it runs by itself.
             if min(job.slots, self.slots) > free or self.unready & set(job.fixtures):
@@ -64,6 +73,18 @@ class Schedule:
             self.running.append(self.last.pop(0))
             return self.running[0]
         return None
+
+    def _free(self):
+        used = sum(job.slots for job in self.running)
+        if used < self.slots:
+            # What the processors did before these run says nothing.
+            self.idle.begin()
+            return self.slots - used
+        # One that wants all processors gets no company.
+        if used >= self.slots * MOST_FOR_EACH_SLOT or any(job.slots > 1 for job in self.running):
+            return 0
+        idle = self.idle.processors(IDLE_SECONDS)
+        return 1 if idle is not None and idle > IDLE_PROCESSORS else 0
 
     def ended(self, job):
         """The jobs that can never run, because it should have set up what they need."""
