@@ -1,9 +1,14 @@
-# Most of a file's compilation are its headers, and the templates that its neighbours instantiate, too. So several files
-# of a folder are compiled at once: CMake makes a source that includes them. Their anonymous namespaces become one, so a
-# folder has each name once. The `clang` preset compiles file by file, and finds a forgotten include.
+# Most of a file's compilation are its headers, and the templates that its neighbours instantiate, too. So all files of a
+# folder, or as many as the second argument says, are compiled at once: CMake makes a source that includes them. Their
+# anonymous namespaces become one, so a folder has each name once. The `clang` preset compiles file by file, and finds a
+# forgotten include.
 function(idem_in_batches target)
+  set(files ${IDEM_BATCH_FILES})
+  if(ARGC GREATER 1 AND IDEM_BATCH_FILES EQUAL 0)
+    set(files ${ARGV1})
+  endif()
   if(IDEM_BATCHES)
-    set_target_properties(${target} PROPERTIES UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE ${IDEM_BATCH_FILES})
+    set_target_properties(${target} PROPERTIES UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE ${files})
   endif()
 endfunction()
 

@@ -1,5 +1,6 @@
 # The console's files, compressed, in `target`: console/build.mjs makes them where scripts/need-console has installed
-# its modules. Without Node or the modules the program says in their place that it was built without the console.
+# its modules. Without Node or the modules the program says in their place that it was built without the console. ./run
+# compiles before it has the modules: so that file is in no batch, and the batches are not compiled again for it.
 function(idem_embed_console target)
   set(folder ${CMAKE_SOURCE_DIR}/console)
   set(made ${CMAKE_BINARY_DIR}/generated/console)
@@ -8,6 +9,7 @@ function(idem_embed_console target)
     message(STATUS "console: left out; scripts/need-console installs what builds it")
     configure_file(${CMAKE_SOURCE_DIR}/cmake/no_console.cpp.in ${made}/no_console.cpp COPYONLY)
     target_sources(${target} PRIVATE ${made}/no_console.cpp)
+    set_source_files_properties(${made}/no_console.cpp PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON)
     return()
   endif()
   file(GLOB_RECURSE sources CONFIGURE_DEPENDS ${folder}/src/*)
@@ -16,4 +18,5 @@ function(idem_embed_console target)
     DEPENDS ${sources} ${folder}/build.mjs ${folder}/package-lock.json
     COMMENT "Building the console" VERBATIM)
   target_sources(${target} PRIVATE ${made}/console_files.cpp)
+  set_source_files_properties(${made}/console_files.cpp PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON)
 endfunction()

@@ -31,7 +31,6 @@
 
 #include <idem/open_store.hpp>
 #include <idem/search_limits.hpp>
-#include <idem/store_wait.hpp>
 
 #include <csignal>
 #include <cstdio>
