@@ -1,4 +1,4 @@
-// The console on a bad day: a million records, load, a store that is down, a login that ends.
+// The console on a bad day: many records, load, a store that is down, a login that ends.
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
 
@@ -6,7 +6,8 @@ import { World, accessible, fits, missing } from "./support.mjs";
 
 const skip = missing();
 const isServer = process.env.IDEM_BROWSER_STORE === "postgres";
-const records = 1_000_000;
+// More than PostgreSQL counts one by one.
+const records = Number(process.env.IDEM_BROWSER_RECORDS ?? 200_000);
 const unknown = 300;
 let world;
 before(async () => {
@@ -23,6 +24,7 @@ async function swept() {
   for (const end = Date.now() + 60_000; Date.now() < end; ) {
     const { counts } = await world.read("/v1/keys?limit=1");
     if (counts.unknown >= unknown) return;
+    await new Promise((resolve) => setTimeout(resolve, 100));
   }
   assert.fail("the attempts that were cut off did not become unknown");
 }
