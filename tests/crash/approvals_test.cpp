@@ -4,6 +4,7 @@
 #include <thread>
 
 #include "support/admin.hpp"
+#include "support/back_off.hpp"
 #include "support/jobs.hpp"
 #include "support/shared_store.hpp"
 
@@ -78,6 +79,7 @@ TEST_F(StoppedDeciders, V29_the_refusal_of_one_does_not_end_what_the_other_has_d
     // Until the first one is thought dead.
     const auto until = std::chrono::steady_clock::now() + patience;
     do {
+      back_off();
       answers[1] = approve(*other);
     } while (answers[1].status == 409 && std::chrono::steady_clock::now() < until);
   });

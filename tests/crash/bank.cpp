@@ -6,9 +6,9 @@
 #include <filesystem>
 #include <fstream>
 #include <sstream>
-#include <thread>
 
 #include "support/admin.hpp"
+#include "support/back_off.hpp"
 #include "support/webhook_signer.hpp"
 
 namespace idem::test {
@@ -123,7 +123,7 @@ bool Bank::wait_until_settled(std::chrono::milliseconds at_most) const {
   const auto until = std::chrono::steady_clock::now() + at_most;
   while (!is_quiet()) {
     if (std::chrono::steady_clock::now() > until) return false;
-    std::this_thread::sleep_for(std::chrono::milliseconds(20));
+    back_off();
   }
   return true;
 }

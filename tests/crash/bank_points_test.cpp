@@ -4,10 +4,10 @@
 #include <chrono>
 #include <csignal>
 #include <ostream>
-#include <thread>
 
 #include "crash/bank.hpp"
 #include "crash/judge.hpp"
+#include "support/back_off.hpp"
 
 // The process that settles unknown outcomes dies by SIGKILL between any two lines that touch the
 // store, the bank or the bank's event. The next one settles the rest: once, by evidence, and
@@ -148,7 +148,7 @@ class BankPoints : public testing::TestWithParam<BankCase> {
       Json record = bank.record(key);
       if (!record["evidence"].items.empty()) return record;
       if (std::chrono::steady_clock::now() > until) return record;
-      std::this_thread::sleep_for(milliseconds(20));
+      back_off();
     }
   }
 

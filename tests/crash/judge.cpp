@@ -1,19 +1,17 @@
 #include "crash/judge.hpp"
 
 #include <fmt/format.h>
-#include <poll.h>
 
 #include <algorithm>
 #include <cstdlib>
 #include <random>
 
+#include "support/back_off.hpp"
+
 namespace idem::test {
 namespace {
 
 constexpr int attempts_max = 1500;
-
-/// The pause of a client that was asked to come back.
-void back_off() { ::poll(nullptr, 0, 20); }
 
 Response ask_until_definite(std::string_view address, const Request& request) {
   for (int attempt = 1;; ++attempt) {

@@ -1,4 +1,5 @@
 #include "crash/payments_service.hpp"
+#include "support/back_off.hpp"
 
 #include <fmt/format.h>
 #include <sqlite3.h>
@@ -6,7 +7,6 @@
 #include <chrono>
 #include <csignal>
 #include <fstream>
-#include <thread>
 
 namespace idem::test {
 namespace {
@@ -88,7 +88,7 @@ bool PaymentsService::wait_until(const std::function<bool(const Json& inbox)>& t
   const auto until = std::chrono::steady_clock::now() + at_most;
   while (!there(inbox())) {
     if (std::chrono::steady_clock::now() > until) return false;
-    std::this_thread::sleep_for(std::chrono::milliseconds(20));
+    back_off();
   }
   return true;
 }

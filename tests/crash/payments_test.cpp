@@ -6,6 +6,7 @@
 #include <thread>
 
 #include "crash/payments_service.hpp"
+#include "support/back_off.hpp"
 
 /// The reference application dies by SIGKILL at every point of its golden path, and ends all it
 /// began without an operator: one charge for each key, one payment, one receipt.
@@ -84,7 +85,7 @@ Response settled(const PaymentsService& service, const Request& request) {
     Response answer = service.ask(request);
     const auto code = json_text(answer.body, "code");
     if (code != "in_progress" && code != "attempt_released") return answer;
-    std::this_thread::yield();
+    back_off();
   }
 }
 
@@ -171,7 +172,7 @@ void pay_and_refund(int client, int payments, const std::function<std::string()>
       const Response answer = send_once(address(), request);
       if (answer.status == 201) return answer;
       if (answer.status == 422 || answer.status == 402) return answer;
-      std::this_thread::yield();
+      back_off();
     }
   };
   for (int i = 0; i < payments; ++i) {

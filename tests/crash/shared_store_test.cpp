@@ -7,6 +7,7 @@
 
 #include "crash/clients.hpp"
 #include "crash/shared_places.hpp"
+#include "support/back_off.hpp"
 #include "support/redis.hpp"
 #include "support/shared_store.hpp"
 
@@ -154,7 +155,7 @@ class Failover : public TwoGateways, public testing::Test {
   static void wait_for_role(const RedisServer& server, const std::string& role) {
     for (int tries = 0; tries < 1'500; ++tries) {
       if (server.ask("role").starts_with(role)) return;
-      std::this_thread::sleep_for(std::chrono::milliseconds(20));
+      back_off();
     }
     ADD_FAILURE() << "it never became a " << role;
   }
@@ -169,7 +170,7 @@ TEST_F(Failover, T53_V19_sentinels_fail_over_under_load) {
   for (int tries = 0; tries < 1'500; ++tries) {
     const bool is_synced = replica.ask("info replication").find("status:up") != std::string::npos;
     if (is_synced && sentinels.knows_replica()) break;
-    std::this_thread::sleep_for(std::chrono::milliseconds(20));
+    back_off();
   }
   Gateway first(options(sentinels.url()));
   Gateway second(options(sentinels.url()));

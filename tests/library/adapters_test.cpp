@@ -15,6 +15,7 @@
 #include <mutex>
 #include <thread>
 
+#include "support/back_off.hpp"
 #include "support/http_client.hpp"
 #include "support/problem.hpp"
 #include "support/temp_dir.hpp"
@@ -45,7 +46,7 @@ class HttplibService {
     server_.Get(".*", handle);
     port_ = server_.bind_to_any_port("127.0.0.1");
     thread_ = std::thread([this] { server_.listen_after_bind(); });
-    while (!server_.is_running()) std::this_thread::yield();
+    while (!server_.is_running()) back_off();
   }
   ~HttplibService() {
     server_.stop();

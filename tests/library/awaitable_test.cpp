@@ -1,6 +1,7 @@
 #include <idem/asio.hpp>
 
 #include "library/guarded.hpp"
+#include "support/back_off.hpp"
 
 #include <boost/asio/bind_cancellation_slot.hpp>
 #include <boost/asio/cancellation_signal.hpp>
@@ -296,7 +297,7 @@ TEST_P(Awaitable, T57_a_context_that_ends_in_the_middle_of_a_handler_leaves_an_u
   EXPECT_EQ(serve_here(payment("k"), handler).status, 0);
   EXPECT_EQ(state_of(id), State::in_progress) << "stopped is not gone: it may go on";
   io_ = std::make_unique<boost::asio::io_context>(1);
-  while (state_of(id) == State::in_progress) std::this_thread::yield();
+  while (state_of(id) == State::in_progress) back_off();
   EXPECT_EQ(state_of(id), State::unknown);
   EXPECT_EQ(code_of(serve_here(payment("k"), committing(paying()))), "outcome_unknown");
   engine_.reset();  // And waits for nothing.
@@ -342,7 +343,7 @@ TEST_P(Awaitable, S17_a_context_ends_after_the_transactions_of_its_coroutines) {
   std::thread ends([&] { ending.count_down(); });
   io_ = std::make_unique<boost::asio::io_context>(1);
   ends.join();
-  while (state_of(id) != State::completed) std::this_thread::yield();
+  while (state_of(id) != State::completed) back_off();
   EXPECT_EQ(payments(), 1);
   const auto retry = serve_here(payment("k"), committing(paying()));
   EXPECT_EQ(retry.status, 201);

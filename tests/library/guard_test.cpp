@@ -1,4 +1,5 @@
 #include "library/guarded.hpp"
+#include "support/back_off.hpp"
 
 namespace idem::test {
 namespace {
@@ -276,7 +277,7 @@ TEST_P(Guarded, V27_the_lease_of_a_long_run_is_renewed) {
     const StoreTime first = record_of(run.id()).locked_until;
     Record now = record_of(run.id());
     while (now.state == State::in_progress && now.locked_until == first) {
-      std::this_thread::yield();
+      back_off();
       now = record_of(run.id());
     }
     EXPECT_EQ(now.state, State::in_progress);
@@ -290,7 +291,7 @@ TEST_P(Guarded, V27_the_lease_of_a_long_run_is_renewed) {
 TEST_P(Guarded, V27_a_run_beyond_its_time_is_as_good_as_dead_but_its_own_late_truth_counts) {
   Guard brief(*engine_, {.operation = "create-payment", .lease = 300ms, .run_max = 1ms});
   const auto answer = brief.serve(payment("k"), [&](const Request&, Execution& run) {
-    while (record_of(run.id()).state == State::in_progress) std::this_thread::yield();
+    while (record_of(run.id()).state == State::in_progress) back_off();
     EXPECT_EQ(run.lease_left(), Millis{0});
     EXPECT_EQ(code_of(serve(payment("k"), paying())), "outcome_unknown");
     return run.commit(paying());

@@ -1,4 +1,5 @@
 #include "library/guarded.hpp"
+#include "support/back_off.hpp"
 #include "support/process.hpp"
 
 #include <csignal>
@@ -76,7 +77,7 @@ TEST_P(Killed, V19_S17_rows_are_there_if_and_only_if_the_answer_is) {
       had_paid += static_cast<int>(rows);
       Response answer = pay(*guard_, key, in_one, paying());
       while (code_of(answer) == "in_progress") {
-        std::this_thread::yield();
+        back_off();
         answer = pay(*guard_, key, in_one, paying());
       }
       EXPECT_EQ(answer.status, 201) << point << answer.body;

@@ -8,6 +8,7 @@
 #include <mutex>
 
 #include "library/guarded.hpp"
+#include "support/back_off.hpp"
 
 namespace idem::test {
 
@@ -122,14 +123,14 @@ class Phases : public Guarded {
   /// Until so much time has passed by the store's clock.
   void wait_by_the_store(Millis length) {
     const auto from = ask_and_wait(engine_->store(), Count{})->now;
-    while (ask_and_wait(engine_->store(), Count{})->now < from + length) std::this_thread::yield();
+    while (ask_and_wait(engine_->store(), Count{})->now < from + length) back_off();
   }
 
   Response until_it_ends(PhasedGuard& guard, const std::string& key) {
     for (;;) {
       Response answer = guard.serve(payment(key));
       if (code_of(answer) != "in_progress") return answer;
-      std::this_thread::yield();
+      back_off();
     }
   }
   std::int64_t count(const std::string& sql) {

@@ -1,5 +1,6 @@
 #include "library/phased.hpp"
 #include "store/internal_sql.hpp"
+#include "support/back_off.hpp"
 
 /// Losses between a record and its due flows: none of them lets a phase that
 /// committed run again, or repeats a call that is not declared safe.
@@ -112,7 +113,7 @@ TEST_P(LostPhases, S16_every_attempt_works_on_the_first_request) {
   one.headers.push_back({"X-Account", "A"});
   EXPECT_EQ(code_of(guard.serve(one)), "in_progress");
   one.headers.back().value = "B";
-  while (code_of(guard.serve(one)) == "in_progress") std::this_thread::yield();
+  while (code_of(guard.serve(one)) == "in_progress") back_off();
   EXPECT_EQ(seen.front(), "created for A");
   EXPECT_EQ(seen.back(), "charged to A");
 }
@@ -141,7 +142,7 @@ TEST_P(LostPhasesOnSqlite, T14_S03_an_attempt_that_took_work_up_too_late_proves_
   Response late;
   std::jthread retry([&] { late = guard.serve(payment("k")); });
   const auto until = MonotonicClock::now() + 900ms;
-  while (MonotonicClock::now() < until) std::this_thread::yield();
+  while (MonotonicClock::now() < until) back_off();
   let_go.set_value();
   retry.join();
   EXPECT_EQ(code_of(late), "in_progress") << late.body;

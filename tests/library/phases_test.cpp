@@ -1,4 +1,5 @@
 #include "library/phased.hpp"
+#include "support/back_off.hpp"
 
 /// Work in phases: what committed is never done again, and what may have been done outside is
 /// repeated only as it was declared.
@@ -180,7 +181,7 @@ TEST_P(Phases, T14_the_lease_of_a_long_phase_is_renewed_and_a_stale_owner_stops_
     // On a busy machine an attempt's time may be over before its call.
     while (first) of_stale = stale.serve(payment("k"));
   });
-  while (first) std::this_thread::yield();
+  while (first) back_off();
   PhasedGuard guard(*engine_, rules(), phases());
   const auto answer = until_it_ends(guard, "k");
   EXPECT_EQ(answer.status, 201);
@@ -228,7 +229,7 @@ TEST_P(Phases, V12_duplicates_meanwhile_get_in_progress_or_wait_for_the_answer) 
   Response first;
   Response second;
   std::thread runs([&] { first = guard.serve(payment("k")); });
-  while (!is_in) std::this_thread::yield();
+  while (!is_in) back_off();
   auto impatient = payment("k");
   impatient.headers.push_back({"Prefer", "wait=0"});
   EXPECT_EQ(code_of(guard.serve(impatient)), "in_progress");

@@ -1,4 +1,5 @@
 #include "library/relayed.hpp"
+#include "support/back_off.hpp"
 
 /// Messages about one aggregate are delivered in the order of their commits, by any relay.
 namespace idem::test {
@@ -110,7 +111,7 @@ TEST_P(RelayedByTwo, T60_T61_of_one_aggregate_the_later_number_is_never_seen_fir
                                 " AND NOT granted AND classid = 1229210959");
     return std::get<std::int64_t>(rows->at(0).at(0)) > 0;
   };
-  while (!waits()) std::this_thread::yield();
+  while (!waits()) back_off();
   Relay relay(*engine_, {destination()}, by_hand());
   EXPECT_EQ(relay.deliver_due(), 0);
   go.set_value();

@@ -1,4 +1,5 @@
 #include "library/relayed.hpp"
+#include "support/back_off.hpp"
 
 #include <idem/worker_limits.hpp>
 
@@ -186,7 +187,7 @@ TEST_P(Relayed, T62_a_late_relay_notes_nothing_and_the_receiver_knows_its_messag
   slow.timeout = 100ms;
   Relay first(*engine_, {slow}, options);
   std::jthread late_one([&] { first.deliver_due(); });
-  while (!is_out) std::this_thread::yield();
+  while (!is_out) back_off();
   Relay second(*engine_, {slow}, options);
   deliver_all(second);
   late.set_value();

@@ -9,9 +9,9 @@
 #include <filesystem>
 #include <memory>
 #include <string>
-#include <thread>
 #include <vector>
 
+#include "support/back_off.hpp"
 #include "support/dynamodb.hpp"
 #include "support/mysql.hpp"
 #include "support/postgres.hpp"
@@ -103,7 +103,7 @@ class Place {
     ask_dynamodb(shared_dynamodb_endpoint(), "DeleteTable", R"({"TableName":")" + table_ + "\"}");
     const auto until = std::chrono::steady_clock::now() + 10s;
     while (has_table() && std::chrono::steady_clock::now() < until) {
-      std::this_thread::sleep_for(20ms);
+      back_off();
     }
   }
 
@@ -298,7 +298,7 @@ TEST(WhichStoreRedis, S02_a_connection_that_is_made_anew_names_both_stores) {
     const auto outcome = ask_and_wait(*before, a_reserve(*before));
     ASSERT_FALSE(outcome.has_value());
     why = outcome.error().detail;
-    std::this_thread::yield();
+    back_off();
   }
   EXPECT_NE(why.find(before_id), why.npos) << why;
   EXPECT_NE(why.find(after_id), why.npos) << why;

@@ -1,5 +1,6 @@
 #include "store/faulty.hpp"
 #include "store_conformance/harness.hpp"
+#include "support/back_off.hpp"
 
 #include <fmt/format.h>
 
@@ -21,7 +22,7 @@ std::expected<typename Verb::Reply, StoreError> ask_once(FaultyStore& store, Ver
             [promise](Result result) { promise->set_value(std::move(result)); });
   while (reply.wait_for(0s) != std::future_status::ready) {
     store.flush();
-    std::this_thread::yield();
+    back_off();
   }
   return reply.get();
 }

@@ -2,6 +2,7 @@
 #include "store/stores.hpp"
 #include "store_conformance/forwarding_store.hpp"
 #include "store_conformance/harness.hpp"
+#include "support/back_off.hpp"
 #include "support/external_data.hpp"
 #include "support/redis.hpp"
 
@@ -60,7 +61,7 @@ class Hybrid : public testing::Test {
       const Execute attempt = run(99, tries + 1);
       ask(a_release(attempt));
       if (!key_in_cache(99).empty()) return;
-      std::this_thread::sleep_for(5ms);
+      back_off();
     }
     ADD_FAILURE() << "the cache was never written to";
   }
@@ -382,14 +383,14 @@ TEST_F(Hybrid, S20_T54_a_cache_that_is_gone_forgets_no_key) {
   run(30);
   server_.start();
   running[10] = {};
-  for (int tries = 0; tries < 400 && reserve(1).second; ++tries) std::this_thread::sleep_for(10ms);
+  for (int tries = 0; tries < 400 && reserve(1).second; ++tries) back_off();
   EXPECT_FALSE(reserve(1).second) << "it is used again, and was filled again";
   EXPECT_TRUE(is<Replay>(reserve(11).first));
   server_.ask("flushall");
   EXPECT_TRUE(is<Replay>(reserve(1).first)) << "flushed";
   server_.ask("script flush");
   ask(a_complete(run(31)));
-  for (int tries = 0; tries < 400 && reserve(31).second; ++tries) std::this_thread::sleep_for(5ms);
+  for (int tries = 0; tries < 400 && reserve(31).second; ++tries) back_off();
   EXPECT_FALSE(reserve(31).second) << "the script was brought again";
   server_.ask("config set maxmemory-policy allkeys-random");
   server_.ask("config set maxmemory 1mb");
@@ -401,14 +402,14 @@ TEST_F(Hybrid, S20_T54_a_cache_that_is_slow_holds_nobody_up_for_long) {
   store_ = open(clock_.host().wall);
   ask_cache_once();
   ask(a_complete(run(1)));
-  for (int tries = 0; tries < 400 && reserve(1).second; ++tries) std::this_thread::sleep_for(10ms);
+  for (int tries = 0; tries < 400 && reserve(1).second; ++tries) back_off();
   EXPECT_FALSE(reserve(1).second);
   server_.pause();
   for (int i = 0; i < 50; ++i) EXPECT_TRUE(is<Replay>(reserve(1).first));
   for (int number = 40; number < 60; ++number) ask(a_complete(run(number)));
   for (int number = 40; number < 60; ++number) EXPECT_TRUE(is<Replay>(reserve(number).first));
   server_.go_on();
-  for (int tries = 0; tries < 400 && reserve(1).second; ++tries) std::this_thread::sleep_for(10ms);
+  for (int tries = 0; tries < 400 && reserve(1).second; ++tries) back_off();
   EXPECT_FALSE(reserve(1).second);
 }
 
@@ -417,7 +418,7 @@ TEST_F(Hybrid, S20_an_end_that_the_cache_missed_is_written_again) {
   store_ = open(clock_.host().wall);
   ask_cache_once();
   const Execute running = run(1);
-  for (int tries = 0; tries < 400 && reserve(1).second; ++tries) std::this_thread::sleep_for(5ms);
+  for (int tries = 0; tries < 400 && reserve(1).second; ++tries) back_off();
   ASSERT_TRUE(is<InProgress>(reserve(1).first));
   server_.pause();
   ask(a_complete(running));
@@ -425,7 +426,7 @@ TEST_F(Hybrid, S20_an_end_that_the_cache_missed_is_written_again) {
   server_.go_on();
   // By the test's clock the attempt would be believed in flight for ever.
   for (int tries = 0; tries < 200 && !is<Replay>(reserve(1).first); ++tries) {
-    std::this_thread::sleep_for(10ms);
+    back_off();
   }
   EXPECT_TRUE(is<Replay>(reserve(1).first));
 }

@@ -1,6 +1,7 @@
 #include "store_conformance/faults.hpp"
 #include "store_conformance/postgres/asking.hpp"
 #include "store_conformance/transacting.hpp"
+#include "support/back_off.hpp"
 
 #include <idem/limits.hpp>
 #include <idem/postgres.hpp>
@@ -203,7 +204,7 @@ TEST_F(TransactionFaults, V15_a_server_that_is_away_is_reported_and_found_again)
     const auto end = store->transactions()->run(under(attempt, pays("p")));
     if (end.how == How::committed) break;
     ASSERT_EQ(end.how, How::unavailable) << end.why;
-    std::this_thread::yield();
+    back_off();
   }
   // A session that waited for its next use while the server came back is closed silently.
   server.stop();

@@ -4,8 +4,8 @@
 #include <optional>
 #include <string>
 #include <string_view>
-#include <thread>
 
+#include "support/back_off.hpp"
 #include "support/json.hpp"
 #include "support/live.hpp"
 
@@ -63,7 +63,7 @@ class Operated : public Live {
     for (;;) {
       const double value = metric(sample);
       if (value >= least || std::chrono::steady_clock::now() > until) return value;
-      std::this_thread::sleep_for(std::chrono::milliseconds(20));
+      back_off();
     }
   }
 };

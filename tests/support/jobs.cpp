@@ -1,9 +1,8 @@
 #include "support/jobs.hpp"
+#include "support/back_off.hpp"
 
 #include <fmt/format.h>
 #include <gtest/gtest.h>
-
-#include <thread>
 
 #include "support/live.hpp"
 
@@ -53,7 +52,7 @@ Json wait_for_job(const std::function<std::string()>& admin, const std::string& 
       ADD_FAILURE() << "the job did not come so far: " << answer.raw;
       return job;
     }
-    std::this_thread::sleep_for(std::chrono::milliseconds(10));
+    back_off();
   }
 }
 

@@ -1,18 +1,14 @@
 #include "support/live.hpp"
 
-#include <poll.h>
-
 #include <algorithm>
 #include <array>
 #include <chrono>
 
+#include "support/back_off.hpp"
 #include "support/json.hpp"
 
 namespace idem::test {
 namespace {
-
-/// A client's pause between two tries. Nothing in a test depends on how long it takes.
-void back_off() { ::poll(nullptr, 0, 20); }
 
 std::vector<Field> comparable(const std::vector<Field>& fields) {
   constexpr std::array<std::string_view, 13> apart{"Idempotent-Replayed",

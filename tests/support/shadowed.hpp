@@ -2,9 +2,9 @@
 
 #include <chrono>
 #include <string>
-#include <thread>
 #include <vector>
 
+#include "support/back_off.hpp"
 #include "support/explained.hpp"
 
 namespace idem::test {
@@ -25,7 +25,7 @@ inline Json shadow_report(Gateway& gateway, std::int64_t requests) {
       EXPECT_TRUE(is_done) << answer.body;
       return routes.empty() ? Json{} : routes[0];
     }
-    std::this_thread::sleep_for(std::chrono::milliseconds(10));
+    back_off();
   }
 }
 

@@ -3,6 +3,7 @@
 #include <thread>
 
 #include "support/admin.hpp"
+#include "support/back_off.hpp"
 #include "support/encrypted.hpp"
 #include "support/jobs.hpp"
 #include "support/moved_clock.hpp"
@@ -174,6 +175,7 @@ TEST_F(Approvals, V29_a_job_needs_as_many_people_as_each_of_its_decisions) {
   const auto until = std::chrono::steady_clock::now() + patience;
   Json job;
   do {
+    back_off();
     job = see("/v1/jobs/" + good);
   } while (!is_over(job) && std::chrono::steady_clock::now() < until);
   EXPECT_EQ(job["done"].integer, 9);
@@ -312,6 +314,7 @@ TEST_F(SlowApprovals, S19_negative_evidence_of_a_job_counts_from_the_moment_of_t
   const auto until = std::chrono::steady_clock::now() + patience;
   Json job;
   do {
+    back_off();
     job = see("/v1/jobs/" + id);
   } while (!is_over(job) && std::chrono::steady_clock::now() < until);
   EXPECT_EQ(job["done"].integer, 0);
@@ -423,6 +426,7 @@ TEST_P(CrashedApprovals, V29_a_crash_around_the_decision_is_finished_by_one_more
   const auto until = std::chrono::steady_clock::now() + 2 * patience;
   Response finished;
   do {
+    back_off();
     finished = act("bob", id, "approve");
   } while (finished.status == 409 && std::chrono::steady_clock::now() < until);
   EXPECT_EQ(finished.status, 200) << finished.raw;

@@ -6,6 +6,7 @@
 #include <thread>
 
 #include "support/admin.hpp"
+#include "support/back_off.hpp"
 #include "support/jobs.hpp"
 #include "support/moved_clock.hpp"
 
@@ -134,6 +135,7 @@ TEST_F(Jobs, S03_a_record_that_ran_again_meanwhile_is_refused) {
   const auto until = std::chrono::steady_clock::now() + patience;
   Response answer;
   do {
+    back_off();
     answer =
         post("/v1/keys/" + one["ref"].string + "/resolve", nothing_there(one["fence"].integer));
   } while (answer.status == 409 && std::chrono::steady_clock::now() < until);

@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 
 #include "support/admin.hpp"
+#include "support/back_off.hpp"
 
 /// Which requests came again, and what they got.
 namespace idem::test {
@@ -21,7 +22,7 @@ class RetriesLive : public Operated {
       if (misuses.items.size() != 1) return {};
       if (misuses.items[0]["why"].kind == Json::Kind::string) return misuses.items[0];
       if (std::chrono::steady_clock::now() > until) return misuses.items[0];
-      std::this_thread::sleep_for(std::chrono::milliseconds(20));
+      back_off();
     }
   }
 };

@@ -9,10 +9,10 @@
 #include <memory>
 #include <set>
 #include <string>
-#include <thread>
 #include <vector>
 
 #include "support/admin.hpp"
+#include "support/back_off.hpp"
 #include "support/webhook_signer.hpp"
 
 namespace idem::test {
@@ -130,7 +130,7 @@ class Events : public Operated {
     for (;;) {
       const std::string state = record_of(ref)["state"].string;
       if (state != "unknown" || std::chrono::steady_clock::now() > until) return state;
-      std::this_thread::sleep_for(std::chrono::milliseconds(20));
+      back_off();
     }
   }
 

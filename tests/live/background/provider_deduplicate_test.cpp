@@ -2,6 +2,7 @@
 
 #include <chrono>
 
+#include "support/back_off.hpp"
 #include "support/live.hpp"
 
 // A provider that knows its keys for a while, as real ones do: what a service relies on when it
@@ -119,6 +120,7 @@ TEST_F(TheProviderWithAShortWindow, charges_again_once_the_window_is_over) {
   const auto give_up = std::chrono::steady_clock::now() + patience;
   ask("k");
   while (provider_.effects("k") < 2 && std::chrono::steady_clock::now() < give_up) {
+    back_off();
     EXPECT_EQ(ask("k").status, 201);
   }
   EXPECT_EQ(provider_.effects("k"), 2);

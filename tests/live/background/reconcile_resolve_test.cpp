@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "support/async.hpp"
+#include "support/back_off.hpp"
 #include "support/reconcile_operated.hpp"
 
 /// Lines that settle records, and the report that is left then.
@@ -79,8 +80,7 @@ TEST_F(ReconcileAccepted, S03_V29_a_record_that_would_run_again_is_settled_by_it
     return record["state"].string == "pending" && record["fence"].integer > 0;
   };
   const auto give_up = std::chrono::steady_clock::now() + patience;
-  while (!released() && std::chrono::steady_clock::now() < give_up) {
-  }
+  while (!released() && std::chrono::steady_clock::now() < give_up) back_off();
   ASSERT_TRUE(released());
   charge_directly("k", ref);
   const Ran looked = reconcile(csv(), {"--json"});

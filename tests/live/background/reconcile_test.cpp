@@ -3,9 +3,9 @@
 #include <chrono>
 #include <csignal>
 #include <fstream>
-#include <thread>
 
 #include "support/admin.hpp"
+#include "support/back_off.hpp"
 
 /// Lost outcomes, settled by asking the provider.
 namespace idem::test {
@@ -51,7 +51,7 @@ class Reconciled : public Operated {
     for (;;) {
       const std::string state = record_of(ref)["state"].string;
       if (state != "unknown" || std::chrono::steady_clock::now() > until) return state;
-      std::this_thread::sleep_for(std::chrono::milliseconds(20));
+      back_off();
     }
   }
 
@@ -124,7 +124,7 @@ TEST_F(Reconciled, S19_a_gateway_that_dies_with_the_answer_leaves_it_to_the_next
   Response replay = ask(charge("k"));
   while (replay.status != 201 && std::chrono::steady_clock::now() < until) {
     EXPECT_EQ(replay.status, 409) << replay.raw;
-    std::this_thread::sleep_for(std::chrono::milliseconds(50));
+    back_off();
     replay = ask(charge("k"));
   }
   EXPECT_EQ(replay.status, 201);

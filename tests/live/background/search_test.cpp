@@ -4,10 +4,10 @@
 #include <csignal>
 #include <fstream>
 #include <set>
-#include <thread>
 
 #include "support/admin.hpp"
 #include "support/async.hpp"
+#include "support/back_off.hpp"
 #include "support/encrypted.hpp"
 #include "support/moved_clock.hpp"
 #include "support/postgres.hpp"
@@ -55,7 +55,7 @@ class Searching : public testing::Test {
         ADD_FAILURE() << value << ": " << all["keys"].items.size() << " records";
         return all;
       }
-      std::this_thread::sleep_for(std::chrono::milliseconds(10));
+      back_off();
     }
   }
   static std::set<std::string> found_by(const Json& record) {
@@ -166,6 +166,7 @@ TEST_P(Search, says_what_it_read) {
   const auto until = std::chrono::steady_clock::now() + patience;
   Json nothing = page("never-seen");  // The settings are noted behind the start.
   while (!nothing["search"]["configured"].boolean && std::chrono::steady_clock::now() < until) {
+    back_off();
     nothing = page("never-seen");
   }
   EXPECT_TRUE(nothing["keys"].items.empty());
@@ -228,7 +229,7 @@ TEST_F(SearchOnce, what_was_indexed_is_found_when_the_setting_is_gone) {
   start({});
   const auto until = std::chrono::steady_clock::now() + patience;
   while (page("A")["search"]["configured"].boolean && std::chrono::steady_clock::now() < until) {
-    std::this_thread::sleep_for(std::chrono::milliseconds(10));
+    back_off();
   }
   const Json later = page("A");
   EXPECT_EQ(later["keys"].items.size(), 1U);

@@ -5,9 +5,9 @@
 #include <filesystem>
 #include <fstream>
 #include <map>
-#include <thread>
 
 #include "support/admin.hpp"
+#include "support/back_off.hpp"
 #include "support/postgres.hpp"
 #include "support/shared_store.hpp"
 
@@ -81,7 +81,7 @@ class Worker : public testing::Test {
     const auto until = std::chrono::steady_clock::now() + patience;
     while (state_of(id) != state) {
       if (std::chrono::steady_clock::now() > until) return false;
-      std::this_thread::sleep_for(std::chrono::milliseconds(20));
+      back_off();
     }
     return true;
   }
@@ -173,7 +173,7 @@ TEST(WorkerMetrics, V31_a_store_that_does_not_answer_is_down) {
   const auto until = std::chrono::steady_clock::now() + patience;
   while (metric("idem_store_up") != 0 || metric("idem_store_errors_total") < 20) {
     ASSERT_LT(std::chrono::steady_clock::now(), until) << worker.output();
-    std::this_thread::sleep_for(std::chrono::milliseconds(20));
+    back_off();
   }
   // Few lines are written of many failures: each of them tries some times a second.
   const std::map<std::string, std::size_t> workers{
@@ -185,7 +185,7 @@ TEST(WorkerMetrics, V31_a_store_that_does_not_answer_is_down) {
   for (const auto& [name, times] : workers) {
     while (lines_about(worker, name + "_recovered") < times) {
       ASSERT_LT(std::chrono::steady_clock::now(), until) << name << worker.output();
-      std::this_thread::sleep_for(std::chrono::milliseconds(20));
+      back_off();
     }
   }
 }

@@ -2,9 +2,9 @@
 
 #include <chrono>
 #include <functional>
-#include <thread>
 
 #include "support/admin.hpp"
+#include "support/back_off.hpp"
 #include "support/dynamodb.hpp"
 #include "support/mysql.hpp"
 #include "support/postgres.hpp"
@@ -55,14 +55,14 @@ class StoreHealth : public Operated, public testing::WithParamInterface<std::str
       const auto answer = ask(charge(fmt::format("while-away-{}", i)));
       ASSERT_TRUE(is_problem(answer, 503, "store_unavailable")) << answer.raw;
       EXPECT_TRUE(answer.get("Retry-After"));
-      std::this_thread::sleep_for(std::chrono::milliseconds(20));
+      back_off();
     }
     ASSERT_EQ(metric("idem_store_up"), 0);
   }
   /// Nobody asks for anything but whether it is ready.
   void wait_until_ready() {
     for (int i = 0; i < 1'500 && get("/readyz").status != 200; ++i) {
-      std::this_thread::sleep_for(std::chrono::milliseconds(20));
+      back_off();
     }
     ASSERT_EQ(get("/readyz").status, 200);
   }
@@ -72,7 +72,7 @@ class StoreHealth : public Operated, public testing::WithParamInterface<std::str
   Response ask_again(const Request& request) {
     auto answer = ask(request);
     for (int i = 0; i < 1'500 && answer.status == 503; ++i) {
-      std::this_thread::sleep_for(std::chrono::milliseconds(20));
+      back_off();
       answer = ask(request);
     }
     return answer;
@@ -137,7 +137,7 @@ TEST_P(StoreHealth, V15_attempts_that_ran_meanwhile_are_settled_when_the_store_i
   EXPECT_EQ(provider_->of_key("k").arrivals, 1);
   EXPECT_EQ(provider_->of_key("k").effects, 1);
   for (int i = 0; i < 1'500 && metric("idem_unsettled_attempts") != 0; ++i) {
-    std::this_thread::sleep_for(std::chrono::milliseconds(20));
+    back_off();
   }
   EXPECT_EQ(metric("idem_unsettled_attempts"), 0);
 }

@@ -1,3 +1,4 @@
+#include "support/back_off.hpp"
 #include "support/shadowed.hpp"
 
 #include <csignal>
@@ -203,7 +204,7 @@ TEST_F(ShadowLive, S22_a_killed_gateway_leaves_no_attempt_behind_its_lease) {
   const auto until = std::chrono::steady_clock::now() + patience;
   while (read("/v1/keys?state=in_progress")["keys"].items.empty() &&
          std::chrono::steady_clock::now() < until) {
-    std::this_thread::sleep_for(std::chrono::milliseconds(10));
+    back_off();
   }
   ASSERT_EQ(read("/v1/keys?state=in_progress")["keys"].items.size(), 1U);
   gateway_->kill();
@@ -212,7 +213,7 @@ TEST_F(ShadowLive, S22_a_killed_gateway_leaves_no_attempt_behind_its_lease) {
   provider_->release("h");
   while (read("/v1/keys?state=failed_retryable")["keys"].items.empty() &&
          std::chrono::steady_clock::now() < until) {
-    std::this_thread::sleep_for(std::chrono::milliseconds(20));
+    back_off();
   }
   EXPECT_EQ(read("/v1/keys?state=failed_retryable")["keys"].items.size(), 1U);
   EXPECT_EQ(read("/v1/keys?state=in_progress")["keys"].items.size(), 0U);

@@ -1,5 +1,6 @@
 #include <fmt/format.h>
 
+#include "support/back_off.hpp"
 #include "support/postgres.hpp"
 #include "support/shadowed.hpp"
 
@@ -38,7 +39,7 @@ TEST_F(ShadowStoreGone, S22_every_request_passes_while_the_store_is_away) {
   server_->start();
   const auto until = std::chrono::steady_clock::now() + patience;
   while (get("/readyz").status != 200 && std::chrono::steady_clock::now() < until) {
-    std::this_thread::sleep_for(std::chrono::milliseconds(20));
+    back_off();
   }
   int asked = 1 + away;
   std::int64_t first = 1;

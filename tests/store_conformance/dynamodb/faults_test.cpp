@@ -1,6 +1,7 @@
 #include "store_conformance/faults.hpp"
 #include "store_conformance/dynamodb/asking.hpp"
 #include "store_conformance/dynamodb/fault_proxy.hpp"
+#include "support/back_off.hpp"
 
 /// The store in DynamoDB when the service, or the way there, fails.
 namespace idem::test {
@@ -166,7 +167,7 @@ TEST_F(DynamodbFaults,
   proxy.plan("UpdateItem", Mishap::cut_before, 100, to_base64_of_key(1));
   std::promise<void> done;
   ask(*other, a_reserve_in(*other, 1), [&](auto) { done.set_value(); });
-  while (proxy.met() == 0) std::this_thread::yield();
+  while (proxy.met() == 0) back_off();
   const auto adopted = try_ask(*store, routes_of("pay"));
   ASSERT_TRUE(adopted && adopted->why_not.empty());
   done.get_future().wait();

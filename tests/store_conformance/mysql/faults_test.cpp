@@ -1,5 +1,6 @@
 #include "store_conformance/faults.hpp"
 #include "store_conformance/mysql/asking.hpp"
+#include "support/back_off.hpp"
 
 /// The store in MariaDB when its server or the way there fails, and when an application's
 /// transaction has its rows.
@@ -113,7 +114,7 @@ TEST_F(MysqlFaults, V09_V15_a_server_that_is_killed_keeps_what_it_has_answered) 
         const auto outcome = try_ask(*store, a_reserve(1 + round * 20 + i, 2));
         if (!outcome) {
           ASSERT_NE(outcome.error().code, StoreError::Code::refused) << outcome.error().detail;
-          std::this_thread::yield();
+          back_off();
           continue;
         }
         EXPECT_TRUE(i < 10 ? is<Replay>(*outcome) : is<InProgress>(*outcome)) << describe(*outcome);
@@ -137,7 +138,7 @@ TEST_F(MysqlFaults, V15_a_server_that_stands_still_is_given_up_and_found_again) 
     const auto reply = try_ask(*store, a_complete(attempt));
     if (!reply) {
       ASSERT_NE(reply.error().code, StoreError::Code::refused) << reply.error().detail;
-      std::this_thread::yield();
+      back_off();
       continue;
     }
     EXPECT_NE(reply->verdict, Verdict::stale);
@@ -161,7 +162,7 @@ TEST_F(MysqlFaults, V15_a_server_that_becomes_a_replica_is_left_for_the_next_one
     const auto reply = try_ask(*store, a_complete(attempt));
     if (!reply) {
       ASSERT_NE(reply.error().code, StoreError::Code::refused) << reply.error().detail;
-      std::this_thread::yield();
+      back_off();
       continue;
     }
     EXPECT_EQ(reply->verdict, Verdict::done);

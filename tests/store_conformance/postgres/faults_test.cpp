@@ -1,5 +1,6 @@
 #include "store_conformance/faults.hpp"
 #include "store_conformance/postgres/asking.hpp"
+#include "support/back_off.hpp"
 
 #include <fmt/format.h>
 
@@ -163,7 +164,7 @@ TEST_F(PostgresFaults, V15_a_server_that_is_away_is_reported_at_once_and_found_a
       break;
     }
     EXPECT_NE(reply.error().code, StoreError::Code::refused) << reply.error().detail;
-    std::this_thread::yield();
+    back_off();
   }
   EXPECT_TRUE(is<Replay>(try_ask(*store, a_reserve(1, 2)).value()));
 }

@@ -1,5 +1,6 @@
 #include "store/postgres/lineage.hpp"
 #include "store_conformance/postgres/asking.hpp"
+#include "support/back_off.hpp"
 
 #include <fmt/format.h>
 
@@ -11,7 +12,7 @@ namespace {
 ReserveOutcome ask_until_answered(Store& store, const Reserve& verb) {
   for (;;) {
     if (auto outcome = try_ask(store, verb)) return std::move(*outcome);
-    std::this_thread::yield();
+    back_off();
   }
 }
 
@@ -25,7 +26,7 @@ TEST(PostgresLineage, S02_a_deposed_primary_that_comes_back_is_refused) {
   const std::string written = Psql(old.uri()).run("SELECT pg_current_wal_flush_lsn()");
   Psql following(next.uri());
   while (following.run("SELECT pg_last_wal_replay_lsn() >= '" + written + "'") != "t") {
-    std::this_thread::yield();
+    back_off();
   }
   old.stop();
   next.promote();
@@ -38,7 +39,7 @@ TEST(PostgresLineage, S02_a_deposed_primary_that_comes_back_is_refused) {
     const auto refused = try_ask(*store, a_reserve(2, 2));
     ASSERT_FALSE(refused.has_value()) << describe(*refused);
     if (refused.error().detail.find("a deposed primary") != std::string::npos) break;
-    std::this_thread::yield();
+    back_off();
   }
   old.stop();
   next.start();

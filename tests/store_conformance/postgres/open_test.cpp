@@ -1,5 +1,6 @@
 #include "store/postgres/postgres_store.hpp"
 #include "store_conformance/asking.hpp"
+#include "support/back_off.hpp"
 
 #include <idem/transaction.hpp>
 
@@ -20,11 +21,11 @@ TEST(PostgresOpen, S02_settings_that_forget_are_refused_by_name) {
   for (const std::string setting : {"fsync", "full_page_writes", "synchronous_commit"}) {
     session.run("ALTER SYSTEM SET " + setting + " = off");
     session.run("SELECT pg_reload_conf()");
-    while (Psql(server.uri()).run("SHOW " + setting) != "off") std::this_thread::yield();
+    while (Psql(server.uri()).run("SHOW " + setting) != "off") back_off();
     EXPECT_TRUE(refusal(server.uri()).starts_with(setting + " is off: ")) << refusal(server.uri());
     session.run("ALTER SYSTEM RESET " + setting);
     session.run("SELECT pg_reload_conf()");
-    while (Psql(server.uri()).run("SHOW " + setting) != "on") std::this_thread::yield();
+    while (Psql(server.uri()).run("SHOW " + setting) != "on") back_off();
   }
   for (const std::string level : {"serializable", "repeatable read", "read uncommitted"}) {
     session.run("ALTER ROLE postgres SET default_transaction_isolation = '" + level + "'");
@@ -46,7 +47,7 @@ TEST(PostgresOpen, S02_commits_that_standbys_may_not_have_are_refused) {
   session.run("ALTER SYSTEM SET synchronous_standby_names = 'other'");
   session.run("SELECT pg_reload_conf()");
   while (Psql(server.uri()).run("SHOW synchronous_standby_names") != "other") {
-    std::this_thread::yield();
+    back_off();
   }
   EXPECT_TRUE(refusal(server.uri()).starts_with("synchronous_commit is local, ")) << "now there is";
 }

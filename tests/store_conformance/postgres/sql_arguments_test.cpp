@@ -1,5 +1,6 @@
 #include "store/postgres/postgres_store.hpp"
 #include "store_conformance/harness.hpp"
+#include "support/back_off.hpp"
 
 #include <idem/postgres.hpp>
 
@@ -7,7 +8,6 @@
 #include <libpq-fe.h>
 
 #include <set>
-#include <thread>
 
 /// The arguments that the functions of the SQL face accept and store: no field that a replay may
 /// not hold.
@@ -302,7 +302,7 @@ TEST_F(SqlArguments, S02_no_session_keeps_a_commit_from_the_standbys) {
     session.run("SELECT pg_reload_conf()");
   }
   while (Psql(server.uri()).run("SHOW synchronous_standby_names") != "other") {
-    std::this_thread::yield();
+    back_off();
   }
   Psql session(server.uri());
   const std::string answer = "'\\x01c90001'::bytea, ''::bytea, ''";

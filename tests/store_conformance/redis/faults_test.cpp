@@ -1,5 +1,6 @@
 #include "store_conformance/faults.hpp"
 #include "store_conformance/redis/asking.hpp"
+#include "support/back_off.hpp"
 
 #include <fmt/format.h>
 
@@ -10,11 +11,11 @@ namespace {
 /// Asks until the store can be reached again.
 template <class Verb>
 typename Verb::Reply ask_until_answered(Store& store, Verb verb) {
-  for (int tries = 0; tries < 400; ++tries) {
+  for (int tries = 0; tries < 500; ++tries) {
     auto reply = try_ask(store, verb);
     if (reply) return std::move(*reply);
     EXPECT_NE(reply.error().code, StoreError::Code::refused) << reply.error().detail;
-    std::this_thread::sleep_for(25ms);
+    back_off();
   }
   ADD_FAILURE() << "never answered";
   return {};
@@ -117,7 +118,7 @@ TEST(RedisFaults, S02_a_server_that_lost_everything_lets_nothing_begin) {
     const auto outcome = try_ask(*store, a_reserve(1, 2));
     ASSERT_FALSE(outcome.has_value()) << describe(*outcome);
     EXPECT_NE(outcome.error().code, StoreError::Code::refused);
-    std::this_thread::sleep_for(10ms);
+    back_off();
   }
   const auto late = try_ask(*store, a_complete(attempt));
   EXPECT_TRUE(!late || late->verdict == Verdict::stale);
@@ -265,7 +266,7 @@ TEST(RedisFaults, S02_S05_a_record_over_under_a_former_name_is_gone_before_there
       auto reply = try_ask(*store, renamed);
       const bool is_over = reply && is<Execute>(*reply);
       if (is_over || tries == 400) return reply;
-      std::this_thread::sleep_for(5ms);
+      back_off();
     }
   }();
   ASSERT_TRUE(outcome && is<Execute>(*outcome));
