@@ -178,9 +178,10 @@ std::string roff(const std::string& text) {
 std::string man_title(const std::string& name, int section) {
   std::string upper = name;
   std::ranges::transform(upper, upper.begin(), [](unsigned char c) { return std::toupper(c); });
-  // A hyphen inside the name of a setting would be copied with it.
-  return fmt::format(".TH {} {} \"\" \"Idem {}\" \"Idem\"\n.nr HY 0\n.nh\n.ad l\n", roff(upper),
-                     section, IDEM_VERSION);
+  // A hyphen inside the name of a setting would be copied with it. From groff 1.23 on, sections and
+  // paragraphs adjust lines as AD says, whatever .ad said before.
+  return fmt::format(".TH {} {} \"\" \"Idem {}\" \"Idem\"\n.nr HY 0\n.nh\n.ds AD l\n.ad l\n",
+                     roff(upper), section, IDEM_VERSION);
 }
 
 std::vector<ManPage> man_pages(const CommandTree& tree) {
