@@ -9,7 +9,7 @@ UNKNOWN = {"unit": 0.01, "config": 0.02, "house": 0.2, "store_conformance": 0.15
 LONG = {"Gallery.": 200.0, "StoreCopy.": 120.0, "RandomKills.": 15.0, "Differential.": 30.0, "CopyUnderLoad.": 20.0,
         "EachStore.": 20.0, "StoreHealth.": 15.0, "OurGateway.": 8.0, "CrashedApprovals.": 11.0,
         "Browser.unknown": 75.0, "Browser.console": 70.0, "Browser.messages": 40.0, "Browser.routes": 40.0,
-        "Install.AProgram": 65.0}
+        "Install.AProgram": 65.0, "/dynamodb": 0.7}
 
 
 class Times:

@@ -1,6 +1,5 @@
 #include "store/faulty.hpp"
 #include "store_conformance/harness.hpp"
-#include "support/back_off.hpp"
 
 #include <fmt/format.h>
 
@@ -22,7 +21,7 @@ std::expected<typename Verb::Reply, StoreError> ask_once(FaultyStore& store, Ver
             [promise](Result result) { promise->set_value(std::move(result)); });
   while (reply.wait_for(0s) != std::future_status::ready) {
     store.flush();
-    back_off();
+    std::this_thread::yield();
   }
   return reply.get();
 }

@@ -82,7 +82,7 @@ MysqlSession::MysqlSession(const std::string& url) : connection_(mysql_init(null
 
 MysqlSession::~MysqlSession() { mysql_close(connection_); }
 
-unsigned MysqlSession::ask(const std::string& sql, std::string& first) {
+unsigned MysqlSession::try_run(const std::string& sql, std::string& first) {
   if (mysql_real_query(connection_, sql.data(), sql.size()) != 0) return mysql_errno(connection_);
   for (;;) {
     if (MYSQL_RES* const rows = mysql_store_result(connection_)) {
@@ -99,13 +99,13 @@ unsigned MysqlSession::ask(const std::string& sql, std::string& first) {
 
 std::string MysqlSession::run(const std::string& sql) {
   std::string first;
-  EXPECT_EQ(ask(sql, first), 0U) << sql << ": " << mysql_error(connection_);
+  EXPECT_EQ(try_run(sql, first), 0U) << sql << ": " << mysql_error(connection_);
   return first;
 }
 
 unsigned MysqlSession::try_run(const std::string& sql) {
   std::string ignored;
-  return ask(sql, ignored);
+  return try_run(sql, ignored);
 }
 
 TestMysqlDatabase::TestMysqlDatabase() {

@@ -49,13 +49,11 @@ class MysqlSession {
   /// Runs statements; the first value of the last rows that they answer, as text; "" for NULL.
   /// Fails the test on an error.
   std::string run(const std::string& sql);
-  /// The number of an error, or 0.
+  /// The number of an error, or 0; fills `first`, as run() answers it.
+  unsigned try_run(const std::string& sql, std::string& first);
   unsigned try_run(const std::string& sql);
 
  private:
-  /// The number of an error, or 0; fills `first`.
-  unsigned ask(const std::string& sql, std::string& first);
-
   st_mysql* connection_;
 };
 

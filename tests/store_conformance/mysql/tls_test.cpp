@@ -1,3 +1,5 @@
+#include <mysql.h>
+
 #include "store_conformance/mysql/asking.hpp"
 #include "store_conformance/transacting.hpp"
 #include "support/certificates.hpp"
@@ -69,9 +71,12 @@ TEST_F(MysqlTls, S02_a_server_that_is_not_trusted_receives_no_password) {
   for (const MysqlServer* const one : servers) {
     MysqlSession(one->url()).run("SET GLOBAL userstat = 1");
   }
-  for (const std::string& place : {url(*server, "encrypted", "ca_file=" + stranger.file()),
-                                   url(*server, "encrypted", "ca_file=/nowhere/ca.pem"),
-                                   url(*misnamed, "encrypted", ca), url(plain, "encrypted", ca)}) {
+  std::vector<std::string> places{url(*server, "encrypted", "ca_file=" + stranger.file()),
+                                  url(*server, "encrypted", "ca_file=/nowhere/ca.pem"),
+                                  url(plain, "encrypted", ca)};
+  // From 3.4.2 on the client compares no name where the server is on this machine, as it is here.
+  if (mysql_get_client_version() < 30402) places.push_back(url(*misnamed, "encrypted", ca));
+  for (const std::string& place : places) {
     const std::string refused = refusal(place);
     EXPECT_NE(refused, "") << place;
     EXPECT_EQ(refused.find("topsecret"), std::string::npos) << refused;

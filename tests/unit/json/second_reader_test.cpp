@@ -11,6 +11,7 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 #include <boost/json.hpp>
+#include <boost/version.hpp>
 
 #include <algorithm>
 #include <bit>
@@ -358,7 +359,8 @@ TEST(JsonSecondReader, S10_finds_the_same_values_in_random_texts_and_their_mutat
   EXPECT_EQ(whole.neither, 0);
   EXPECT_GE(whole.both, 20'000);
   EXPECT_GE(whole.strict, 300);
-  EXPECT_GE(whole.ours_only + mutated.ours_only, 1);
+  // Long exponents, which Boost 1.81 refuses and 1.83 reads.
+  if (BOOST_VERSION < 108300) EXPECT_GE(whole.ours_only + mutated.ours_only, 1);
   EXPECT_GE(mutated.both, 3'000);
   EXPECT_GE(mutated.neither, 5'000);
 }
