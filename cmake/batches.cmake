@@ -1,10 +1,10 @@
 # Most of a file's compilation are its headers, and the templates that its neighbours instantiate, too. So all files of a
-# folder, or as many as the second argument says, are compiled at once: CMake makes a source that includes them. Their
-# anonymous namespaces become one, so a folder has each name once. The `clang` preset compiles file by file, and finds a
-# forgotten include.
+# target (a folder of src/ with its rooms), or as many as the second argument says, are compiled at once: CMake makes a
+# source that includes them. Their anonymous namespaces become one, so a target has each name once. The `clang` preset
+# compiles file by file, and finds a forgotten include. IDEM_BATCH_SIZE, unless it is 0, counts instead.
 function(idem_in_batches target)
-  set(files ${IDEM_BATCH_FILES})
-  if(ARGC GREATER 1 AND IDEM_BATCH_FILES EQUAL 0)
+  set(files ${IDEM_BATCH_SIZE})
+  if(ARGC GREATER 1 AND IDEM_BATCH_SIZE EQUAL 0)
     set(files ${ARGV1})
   endif()
   if(IDEM_BATCHES)

@@ -64,7 +64,7 @@ Task attempt(const Event& event, World& world, bool& delivered) {
   boost::system::error_code error = asio::error::host_not_found;
   for (auto address = addresses.begin(); error && address != addresses.end(); ++address) {
     const auto [unreachable] = co_await socket->async_connect(address->endpoint(), token);
-    if (unreachable == asio::error::operation_aborted) co_return;
+    if (!socket->is_open()) co_return;  // The deadline has passed: an open socket would have none.
     error = unreachable;
     boost::system::error_code ignored;
     if (error) socket->close(ignored);

@@ -1,4 +1,4 @@
-// The console as an operator uses it, on the embedded store or that of IDEM_BROWSER_STORE.
+// The console as an operator uses it, on the store of IDEM_BROWSER_STORE.
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
 

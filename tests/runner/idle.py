@@ -1,4 +1,4 @@
-"""How many processors did nothing lately: what the kernel counts (Linux, proc_stat(5)), for the whole machine."""
+"""How many of the processors that this process may use did nothing lately, as the kernel counts (Linux, proc_stat(5))."""
 import os
 import time
 
@@ -6,13 +6,18 @@ TICKS = os.sysconf("SC_CLK_TCK")
 
 
 def idle_seconds():
-    """Of all processors together, since the machine started; 0 where nobody counts them."""
+    """Of them together, since the machine started; 0 where nobody counts them."""
+    own = {f"cpu{number}" for number in os.sched_getaffinity(0)}
+    ticks = 0
     try:
         with open("/proc/stat", encoding="ascii") as file:
-            fields = file.readline().split()
+            for line in file:
+                fields = line.split()
+                if fields and fields[0] in own:
+                    ticks += int(fields[4]) + int(fields[5])  # Waiting for a disk is idle, too.
     except OSError:
         return 0.0
-    return (int(fields[4]) + int(fields[5])) / TICKS  # Waiting for a disk is idle, too.
+    return ticks / TICKS
 
 
 class Idle:
@@ -28,7 +33,7 @@ class Idle:
         self.before = self.read()
 
     def processors(self, seconds):
-        """The mean over the last `seconds` or more; None before they are over. Each answer begins anew."""
+        """The mean over the last `seconds` or more; None before they are over. Each answer begins a new count."""
         passed = self.now() - self.since
         if passed < seconds:
             return None

@@ -46,12 +46,12 @@ class Report:
         self._clear()
         print(text, file=self.out, flush=True)
 
-    def start(self, count, lanes, slots, seconds, source):
+    def start(self, count, lanes, slots, has_company, seconds, source):
         self.count = count
         self.expected = seconds
         tests = "1 test" if count == 1 else f"{number(count)} tests"
-        self.say(f"{tests} ({', '.join(lanes)}), {slots} processes at once and more where"
-                 f" processors are idle; about {clock(seconds)} minutes {source}")
+        self.say(f"{tests} ({', '.join(lanes)}), {slots} processes at once"
+                 f"{' and more while processors are idle' if has_company else ''}; about {clock(seconds)} minutes {source}")
 
     def add(self, result):
         self.results[result.name] = result

@@ -41,8 +41,10 @@ MOST_FOR_EACH_SLOT = 4
 class Schedule:
     """The order of a plan. The commands that set up a fixture run first, those that clean it up after its last user."""
 
-    def __init__(self, plan, times, slots, idle=None):
+    def __init__(self, plan, times, slots, idle=None, most=None):
+        """`most`: how many may run at once, however idle the processors are."""
         self.slots = slots
+        self.most = most or slots * MOST_FOR_EACH_SLOT
         self.idle = idle or Idle()
         jobs = [shard for group in plan.groups for shard in shards_of(group, times)]
         jobs += [CommandRun(command, times.of(command.name, command.lane)) for command in plan.commands]
@@ -57,14 +59,17 @@ class Schedule:
         """About how long all of it takes."""
         jobs = self.waiting + self.last
         longest = max((job.expected for job in jobs), default=0.0)
-        return max(longest, sum(job.expected * job.slots for job in jobs) / self.slots)
+        # Most of the time of a test is waiting: so about two run on each processor.
+        at_once = min(self.most, 2 * self.slots)
+        return max(longest, sum(job.expected * job.slots for job in jobs) / at_once)
 
     def next(self):
         """A job that may start now, or None."""
         free = self._free()
         for index, job in enumerate(self.waiting):
             # On a machine with fewer cores than it would like, it runs by itself.
-            if min(job.slots, self.slots) > free or self.unready & set(job.fixtures):
+            has_room = min(job.slots, self.slots) <= free and (job.slots == 1 or len(self.running) < self.slots)
+            if not has_room or self.unready & set(job.fixtures):
                 continue
             self.running.append(self.waiting.pop(index))
             return job
@@ -81,7 +86,7 @@ class Schedule:
             self.idle.begin()
             return self.slots - used
         # One that wants all processors gets no company.
-        if used >= self.slots * MOST_FOR_EACH_SLOT or any(job.slots > 1 for job in self.running):
+        if used >= self.most or any(job.slots > 1 for job in self.running):
             return 0
         idle = self.idle.processors(IDLE_SECONDS)
         return 1 if idle is not None and idle > IDLE_PROCESSORS else 0

@@ -217,8 +217,10 @@ TEST_F(Audit, S19_the_commands_list_export_and_verify) {
   };
   const auto good = offline(file("audit.jsonl"), {"--expect", anchor});
   EXPECT_EQ(good.exit_code, 0) << good.output;
-  const std::string older = test::secret_file(dir_.path(), "older");
-  const auto with_both = offline(file("audit.jsonl"), {"--secret-file", older});
+  const std::string other = test::secret_file(dir_.path(), "other");
+  const auto with_both =
+      run_program(built_program("idem"), {"audit", "verify", "--file", file("audit.jsonl"),
+                                          "--secret-file", other, "--secret-file", secret_file()});
   EXPECT_EQ(with_both.exit_code, 0) << with_both.output;
   std::ifstream in(file("audit.jsonl"));
   std::string text((std::istreambuf_iterator<char>(in)), {});

@@ -24,7 +24,7 @@ constexpr const char* good = R"({"iss":"https://id.test","exp":1800000600,"tenan
 
 /// One key for all tests of an algorithm, because RSA's are slow to make; a second one of a
 /// stranger.
-// No string: GCC 14 takes the result for a part of what was made of the argument.
+// Not a std::string: GCC 14 warns of a dangling reference where an argument is a temporary.
 const TokenMaker& maker(const char* algorithm, bool stranger = false) {
   static std::map<std::pair<std::string, bool>, TokenMaker> made;
   return made.try_emplace({algorithm, stranger}, algorithm).first->second;
