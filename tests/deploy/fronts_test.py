@@ -4,6 +4,7 @@ Only addresses and the paths of files are replaced. Each front has its own place
 nothing fails.
 """
 import json
+import ssl
 import subprocess
 import unittest
 
@@ -26,6 +27,7 @@ class Front:
 
     def setUp(self):
         super().setUp()
+        self.refused = None  # Why a front's certificate was not taken.
         self.api = Api(self)
         certificate(self.dir, "servers", "/CN=servers")
         certificate(self.dir, "server", "/CN=localhost", "servers", server=True)
@@ -40,6 +42,17 @@ class Front:
         return [self.gateway(name, {
             "listen": "127.0.0.1:0", "admin": "127.0.0.1:0", "upstream": {"url": f"http://{self.api.address}"},
             "store": f"sqlite:{self.dir}/{name}.db", **TENANTS}) for name in names]
+
+    def serves(self, front, address):
+        """Whether this front answers there. It does not if another program took the port first: then it has ended, or
+        is about to, and the other one may show a certificate that is not ours."""
+        try:
+            until("the front", lambda: not front.runs() or ask(address, "GET", "/", tls=self.tls))
+        except ssl.SSLCertVerificationError as error:
+            front.end()
+            self.refused = error
+            return False
+        return front.runs()
 
     def pay(self, front, path, key="k", method="POST", fields=None, tls=None):
         given = {"X-Api-Key": KEY, "Content-Type": "application/json"}
@@ -155,9 +168,9 @@ class Nginx(Front, Lab):
             self.assertNotIn("[warn]", checked.stderr)
             front = Program(self, [program, "-c", files / "nginx.conf"])
             address = f"127.0.0.1:{port}"
-            if until("nginx", lambda: not front.runs() or ask(address, "GET", "/", tls=self.tls)) and front.runs():
+            if self.serves(front, address):
                 return address
-        raise AssertionError(front.text())
+        raise AssertionError(f"nginx does not serve; last: {self.refused}\n{front.text()}")
 
 
 class Haproxy(Front, Lab):
@@ -190,9 +203,9 @@ class Haproxy(Front, Lab):
             self.assertNotIn("WARNING", checked.stderr)
             front = Program(self, [program, "-db", "-f", files / "haproxy.cfg"])
             address = f"127.0.0.1:{port}"
-            if until("HAProxy", lambda: not front.runs() or ask(address, "GET", "/", tls=self.tls)) and front.runs():
+            if self.serves(front, address):
                 return address
-        raise AssertionError(front.text())
+        raise AssertionError(f"HAProxy does not serve; last: {self.refused}\n{front.text()}")
 
     def test_a_gateway_that_is_not_ready_gets_no_request(self):
         gateway, = self.gateways("one")
