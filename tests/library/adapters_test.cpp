@@ -14,6 +14,7 @@
 #include <list>
 #include <mutex>
 #include <thread>
+#include <utility>
 
 #include "support/back_off.hpp"
 #include "support/http_client.hpp"
@@ -170,7 +171,8 @@ TYPED_TEST_SUITE(Adapter, Services, ServiceName);
 TYPED_TEST(Adapter, S14_a_retry_gets_the_answer_byte_for_byte_and_nothing_is_done_twice) {
   this->answer_.headers = {
       {"Location", "/payments/p1"}, {"Link", "</a>; rel=a"},
-      {"Link", "</b>; rel=b"},      {"Content-Type", "text/plain; charset=utf-8"},
+      {"Link", "</b>; rel=b"},      {"link", "</a>; rel=c"},
+      {"Link", "</d>; rel=d"},      {"Content-Type", "text/plain; charset=utf-8"},
       {"content-length", "3"},      {"transfer-encoding", "chunked"},
       {"Connection", "close"},      {"Date", "Thu, 01 Jan 1970 00:00:00 GMT"}};
   this->answer_.body = std::string("a\0b\r\n\r\nHTTP/1.1 200 OK\r\n\xff", 25);
@@ -193,9 +195,38 @@ TYPED_TEST(Adapter, S14_a_retry_gets_the_answer_byte_for_byte_and_nothing_is_don
     for (const auto& field : answer.fields) {
       if (same_name(field.name, "Link")) links.push_back(field.value);
     }
-    EXPECT_EQ(links, (std::vector<std::string>{"</a>; rel=a", "</b>; rel=b"}));
+    EXPECT_EQ(links, (std::vector<std::string>{"</a>; rel=a", "</b>; rel=b", "</a>; rel=c",
+                                               "</d>; rel=d"}));
   }
   EXPECT_EQ(this->payments(), 1U);
+}
+
+// A fingerprint that covers such a field depends on it (add_chosen_headers), whichever other fields
+// a retry has: many of them make a hash table grow in between. (cpp-httplib 0.18 takes 100.)
+TYPED_TEST(Adapter, S10_lines_of_one_field_keep_their_order) {
+  std::mutex mutex;
+  std::vector<std::string> seen;
+  TypeParam service([&](const idem::Request& request) {
+    const std::lock_guard lock(mutex);
+    for (const auto& field : request.headers) {
+      if (adapters::same_name(field.name, "Via")) seen.push_back(field.name + "=" + field.value);
+    }
+    return this->answer_;
+  });
+  for (const int others : {0, 1, 5, 14}) {
+    auto request = this->payment("k");
+    std::vector<std::string> sent;
+    for (int i = 0; i < 6; ++i) {
+      request.fields.push_back({i % 2 == 0 ? "Via" : "via", std::to_string(i * i % 5)});
+      sent.push_back(request.fields.back().name + "=" + request.fields.back().value);
+      for (int j = 0; j < others; ++j) {
+        request.fields.push_back({fmt::format("X-{}-{}", i, j), "x"});
+      }
+    }
+    EXPECT_EQ(send_once(fmt::format("127.0.0.1:{}", service.port()), request).status, 201);
+    const std::lock_guard lock(mutex);
+    EXPECT_EQ(std::exchange(seen, {}), sent) << others;
+  }
 }
 
 TYPED_TEST(Adapter, V02_another_body_query_or_tenant_is_another_request) {
@@ -312,12 +343,69 @@ TEST_F(OfHttplib, S10_a_body_that_cannot_be_had_as_it_came_is_refused) {
   request = payment("k", "\x1f\x8b");  // Its beginning.
   request.fields.push_back({"Content-Encoding", "gzip"});
   EXPECT_EQ(ask(request).status, 415);
-  Connection connection(address_);
-  connection.send_raw(
-      "GET /payments HTTP/1.1\r\nHost: h\r\nX-Tenant-Id: acme\r\nContent-Length: 1\r\n"
-      "Connection: close\r\n\r\nx");
-  EXPECT_NE(connection.read_until_close().find(" 415 "), std::string::npos);
   EXPECT_EQ(payments(), 0U);
+}
+
+// Which of them cpp-httplib reads depends on its version.
+TEST_F(OfHttplib, S10_a_body_is_had_as_it_came_or_refused) {
+  std::mutex mutex;
+  std::vector<std::string> seen;
+  HttplibService service([&](const idem::Request& request) {
+    const std::lock_guard lock(mutex);
+    seen.push_back(request.body);
+    return answer_;
+  });
+  // The bodies that the service saw: one, or none and a refusal.
+  const auto bodies = [&](std::string_view method, std::string_view rest, bool is_ended = false) {
+    Connection connection(fmt::format("127.0.0.1:{}", service.port()));
+    connection.send_raw(
+        fmt::format("{} /payments HTTP/1.1\r\nHost: h\r\nX-Tenant-Id: acme\r\n"
+                    "Connection: close\r\n{}",
+                    method, rest));
+    if (is_ended) connection.socket().half_close();
+    const std::string all = connection.read_until_close();
+    const std::lock_guard lock(mutex);
+    // If it sees that the client has ended the connection, it sends no answer.
+    if (!is_ended) {
+      EXPECT_EQ(all.find(" 415 ") != all.npos, seen.empty()) << method << rest << all;
+    }
+    return std::exchange(seen, {});
+  };
+  using Bodies = std::vector<std::string>;
+  const std::string_view sized = "Content-Length: 1\r\n\r\nx";
+  const std::string_view chunked = "Transfer-Encoding: Chunked\r\n\r\n1\r\nx\r\n0\r\n\r\n";
+  for (const auto rest : {sized, chunked}) {
+    EXPECT_EQ(bodies("POST", rest), Bodies{"x"});
+    const auto got = bodies("GET", rest);
+    EXPECT_TRUE(got.empty() || got == Bodies{"x"}) << rest;
+  }
+  EXPECT_EQ(bodies("GET", "\r\n"), Bodies{""});
+  EXPECT_EQ(bodies("POST", "Transfer-Encoding: chunked\r\n\r\n0\r\n\r\n"), Bodies{""});
+  for (const std::string_view rest :
+       {"Content-Length: 1\r\nContent-Length: 3\r\n\r\nxyz",
+        "Content-Length: 3\r\nContent-Length: 1\r\n\r\nxyz",
+        "Content-Length: 3\r\nTransfer-Encoding: chunked\r\n\r\n1\r\nx\r\n0\r\n\r\n"}) {
+    EXPECT_EQ(bodies("POST", rest), Bodies{}) << rest;
+  }
+  // It takes for the body of these what came until the end of the connection.
+  for (const std::string_view rest :
+       {"Transfer-Encoding: gzip, chunked\r\n\r\n1\r\nx\r\n0\r\n\r\n",
+        "Transfer-Encoding: gzip\r\nTransfer-Encoding: chunked\r\n\r\n1\r\nx\r\n0\r\n\r\n",
+        "Transfer-Encoding: chunked\r\nTransfer-Encoding: gzip\r\n\r\n1\r\nx\r\n0\r\n\r\n",
+        "\r\nxyz"}) {
+    EXPECT_EQ(bodies("POST", rest, true), Bodies{}) << rest;
+  }
+}
+
+// DELETE has no handler here: this is what cpp-httplib 0.18 makes of one with chunks.
+TEST_F(OfHttplib, S10_chunks_that_may_not_have_been_read_are_refused) {
+  httplib::Request http;
+  http.method = "DELETE";
+  EXPECT_TRUE(to_idem(http, "acme"));
+  http.headers = {{"Transfer-Encoding", "chunked"}};
+  const auto refused = to_idem(http, "acme");
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().status, 415);
 }
 
 TEST_F(OfHttplib, S14_no_answer_is_cut_to_a_range) {
@@ -330,7 +418,10 @@ TEST_F(OfHttplib, S14_no_answer_is_cut_to_a_range) {
 
 TEST_F(OfHttplib, S10_the_addresses_of_the_connection_are_no_fields_of_the_request) {
   httplib::Request http;
-  http.headers = {{"REMOTE_PORT", "1"}, {"Via", "a"}, {"via", "b"}, {"LOCAL_ADDR", "x"}};
+  for (const auto& [name, value] : std::vector<idem::Field>{
+           {"REMOTE_PORT", "1"}, {"Via", "a"}, {"via", "b"}, {"LOCAL_ADDR", "x"}}) {
+    http.set_header(name, value);
+  }
   const auto request = to_idem(http, "acme");
   ASSERT_TRUE(request);
   EXPECT_EQ(request->headers, (std::vector<idem::Field>{{"Via", "a"}, {"via", "b"}}));
