@@ -3,11 +3,11 @@
 
 #include "operations.hpp"
 
+#include <idem/adapters/httplib.hpp>
 #include <idem/open_store.hpp>
 #include <idem/relay.hpp>
 #include <idem/webhook.hpp>
 
-#include <httplib.h>
 #include <pthread.h>
 
 #include <csignal>
@@ -16,21 +16,10 @@
 
 namespace {
 
-idem::Request to_idem(const httplib::Request& http) {
+void serve(idem::PhasedGuard& guard, const httplib::Request& http, httplib::Response& out) {
   // The proxy in front of this service has checked X-Tenant-Id.
-  idem::Request request{
-      http.method, http.target, {}, http.body, http.get_header_value("X-Tenant-Id")};
-  for (const auto& [name, value] : http.headers) request.headers.push_back({name, value});
-  return request;
-}
-
-void to_http(const idem::Response& answer, httplib::Response& http) {
-  std::string type = "application/json";
-  for (const auto& [name, value] : answer.headers) {
-    name == "Content-Type" ? void(type = value) : http.set_header(name, value);
-  }
-  http.status = answer.status;
-  http.set_content(answer.body, type);
+  const auto request = idem::to_idem(http, http.get_header_value("X-Tenant-Id"));
+  idem::to_http(request ? guard.serve(*request) : request.error(), out);
 }
 
 void write_log(idem::LogLevel level, std::string_view event,
@@ -103,14 +92,14 @@ int main(int count, char** words) {
 
   httplib::Server server;
   server.Post("/payments", [&](const httplib::Request& http, httplib::Response& out) {
-    to_http(payments.serve(to_idem(http)), out);
+    serve(payments, http, out);
   });
   server.Post("/refunds", [&](const httplib::Request& http, httplib::Response& out) {
-    to_http(refunds.serve(to_idem(http)), out);
+    serve(refunds, http, out);
   });
   server.Get(R"(/payments/([\w]+))", [&](const httplib::Request& http, httplib::Response& out) {
-    to_http(payments::show_payment(engine, http.get_header_value("X-Tenant-Id"), http.matches[1]),
-            out);
+    idem::to_http(
+        payments::show_payment(engine, http.get_header_value("X-Tenant-Id"), http.matches[1]), out);
   });
 
   const auto colon = settings->listen.rfind(':');
