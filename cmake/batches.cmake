@@ -1,7 +1,8 @@
-# Most of a file's compilation are its headers, and the templates that its neighbours instantiate, too. So all files of a
-# target (a folder of src/ with its rooms), or as many as the second argument says, are compiled at once: CMake makes a
-# source that includes them. Their anonymous namespaces become one, so a target has each name once. The `clang` preset
-# compiles file by file, and finds a forgotten include. IDEM_BATCH_SIZE, unless it is 0, counts instead.
+# A compiler spends most of its time for a file on the headers, and on templates that the neighbours instantiate as
+# well. So CMake makes sources that include all files of a target, or as many as the second argument says, and the
+# compiler reads the headers once for each source. If IDEM_BATCH_SIZE is not 0, it replaces both numbers. The files of
+# a batch share one anonymous namespace, so each name may be there once. The `clang` preset compiles file by file, and
+# so finds a forgotten include.
 function(idem_in_batches target)
   set(files ${IDEM_BATCH_SIZE})
   if(ARGC GREATER 1 AND IDEM_BATCH_SIZE EQUAL 0)
@@ -20,8 +21,8 @@ elseif(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
   target_compile_options(idem_house INTERFACE -Wno-subobject-linkage -Wshadow=local)
 endif()
 
-# GCC looks for garbage whenever its heap has grown by a part, which takes a sixth of a batch's time and frees little:
-# where each processor has memory to spare, it does not look before its heap has half of that.
+# GCC collects garbage whenever its heap has grown by a part. This takes a sixth of a batch's time and frees little. So
+# GCC does not collect before its heap has half of the memory that each processor can have, or 2 GB if that is less.
 if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
   cmake_host_system_information(RESULT memory_mib QUERY TOTAL_PHYSICAL_MEMORY)
   cmake_host_system_information(RESULT processors QUERY NUMBER_OF_LOGICAL_CORES)

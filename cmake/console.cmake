@@ -1,6 +1,7 @@
 # The console's files, compressed, in `target`: console/build.mjs makes them where scripts/need-console has installed
 # its modules. Without Node or the modules the program says in their place that it was built without the console. ./run
-# compiles before it has the modules: so that file is in no batch, and the batches are not compiled again for it.
+# compiles while the modules are still missing. So the file with the console is in no batch, and no batch is compiled
+# again when the modules arrive.
 function(idem_embed_console target)
   set(folder ${CMAKE_SOURCE_DIR}/console)
   set(made ${CMAKE_BINARY_DIR}/generated/console)

@@ -1,4 +1,4 @@
-"""How many of the processors that this process may use did nothing lately, as the kernel counts (Linux, proc_stat(5))."""
+"""Counts how many of this process's processors were idle lately, by the kernel's numbers (Linux, proc_stat(5))."""
 import os
 import time
 
@@ -6,7 +6,7 @@ TICKS = os.sysconf("SC_CLK_TCK")
 
 
 def idle_seconds():
-    """Of them together, since the machine started; 0 where nobody counts them."""
+    """Of these processors together, since the machine started; 0 where the kernel does not count them."""
     own = {f"cpu{number}" for number in os.sched_getaffinity(0)}
     ticks = 0
     try:

@@ -50,8 +50,9 @@ class Report:
         self.count = count
         self.expected = seconds
         tests = "1 test" if count == 1 else f"{number(count)} tests"
-        self.say(f"{tests} ({', '.join(lanes)}), {slots} processes at once"
-                 f"{' and more while processors are idle' if has_company else ''}; about {clock(seconds)} minutes {source}")
+        company = " and more while processors are idle" if has_company else ""
+        self.say(f"{tests} ({', '.join(lanes)}), {slots} processes at once{company};"
+                 f" about {clock(seconds)} minutes {source}")
 
     def add(self, result):
         self.results[result.name] = result

@@ -1,8 +1,8 @@
-"""Which process runs when: the longest first, servers before what needs them, as many at once as there are slots.
+"""Decides which process runs when: the longest begins first, and servers begin before the tests that need them.
 
-Many tests wait for a server or for a lease to end, and leave processors idle. So one more begins whenever more than
-IDLE_PROCESSORS were idle for IDLE_SECONDS. A fixed number above that of the processors would be simpler; with it, tests
-that compute met each other, and those of real time failed.
+As many run at once as there are slots. But many tests wait for a server or for a lease to end, and leave processors
+idle. So one more begins whenever more than IDLE_PROCESSORS were idle for IDLE_SECONDS. A fixed number above that of the
+processors would be simpler, but then tests that compute ran at the same time, and tests that measure time failed.
 """
 from alone import runs_alone
 from command import CommandRun
@@ -32,6 +32,7 @@ def shards_of(group, times):
     return shards
 
 
+# Half a second is long beside the start of a gateway, and short beside a test that waits.
 IDLE_SECONDS = 0.5
 IDLE_PROCESSORS = 0.4
 # Each test may start servers and gateways: their memory, not their time, sets this bound.
@@ -67,7 +68,7 @@ class Schedule:
         """A job that may start now, or None."""
         free = self._free()
         for index, job in enumerate(self.waiting):
-            # On a machine with fewer cores than it would like, it runs by itself.
+            # A job that wants more slots than the machine has runs alone.
             has_room = min(job.slots, self.slots) <= free and (job.slots == 1 or len(self.running) < self.slots)
             if not has_room or self.unready & set(job.fixtures):
                 continue
@@ -85,7 +86,7 @@ class Schedule:
             # What the processors did before these run says nothing.
             self.idle.begin()
             return self.slots - used
-        # One that wants all processors gets no company.
+        # A job that asked for more than one slot gets no company beyond the slots.
         if used >= self.most or any(job.slots > 1 for job in self.running):
             return 0
         idle = self.idle.processors(IDLE_SECONDS)

@@ -5,8 +5,9 @@
 
 namespace idem::test {
 
-/// Between two looks at what a test waits for: leaves the processors to that, and to the tests
-/// beside this one. Loops that count their tries last so many times 20 ms.
+/// Call this between two looks at a condition that a test waits for: it leaves the processors to
+/// the other tests and to the process that the test waits for. A loop of N tries waits N times 20
+/// ms.
 inline void back_off() { std::this_thread::sleep_for(std::chrono::milliseconds(20)); }
 
 }  // namespace idem::test

@@ -30,8 +30,8 @@ inline bool has_whole_body(const httplib::Request& http) {
     return false;
   }
   const auto codings = http.get_header_value_count("Transfer-Encoding");
-  // Such a request has no body (RFC 9112 §6.3). What cpp-httplib takes for one is all that came
-  // until the connection ended, so it may be a part of one, or another request.
+  // Such a request has no body (RFC 9112 §6.3). cpp-httplib takes all bytes up to the end of the
+  // connection for one: they may be a part of a body, or another request.
   if (codings == 0) return first != last || http.body.empty();
   // It undoes no other coding, and looks at one line only.
   if (codings > 1 || !same_name(http.get_header_value("Transfer-Encoding"), "chunked")) {
@@ -42,11 +42,11 @@ inline bool has_whole_body(const httplib::Request& http) {
          http.method == "PATCH";
 }
 
-/// Whether cpp-httplib's fields have the lines of one name in the reverse order. If
-/// httplib::Headers is an unordered container, C++ does not say where among the lines of its name a
-/// new one is put (libstdc++: first; libc++: last), but that they keep their order when the
-/// container grows. So this tries it, by a function of cpp-httplib, which may have been compiled
-/// apart.
+/// Whether cpp-httplib's fields have the lines of one name in the reverse order. In an unordered
+/// container C++ does not say where a new line goes among those of its name (libstdc++: first;
+/// libc++: last), but it says that they keep their order when the container grows. So this function
+/// tries it. It adds the lines by a function of cpp-httplib, because another standard library may
+/// have compiled that one.
 inline bool is_newest_first() {
   static const bool is = [] {
     httplib::Request tried;
