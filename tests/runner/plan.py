@@ -95,8 +95,10 @@ def read_plan(build, lanes=None, name=None):
         if names and not is_fixture:
             key = (argv[0], str(shared))
             group = groups.setdefault(key, Group(program=argv[0], **shared))
-            # CMake leaves GoogleTest's words about the parameter in some names.
-            group.tests[names[0]] = test["name"].partition("  # ")[0]
+            # CMake leaves GoogleTest's words about the parameter in some names, and from 3.31 on only the suite of a
+            # test of types. Two tests of one name would have one result.
+            full = test["name"].partition("  # ")[0]
+            group.tests[names[0]] = full + names[0].rpartition(".")[2] if full.endswith(".") else full
             continue
         skip = properties.get("SKIP_REGULAR_EXPRESSION")
         command = Command(name=test["name"], argv=argv, slots=int(properties.get("PROCESSORS", 1)),

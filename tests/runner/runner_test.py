@@ -152,6 +152,15 @@ class Runner(unittest.TestCase):
         self.assertEqual(code, 0, output)
         self.assert_count(output, 2, 0)
 
+    def test_tests_of_types_that_have_the_name_of_their_suite_alone_keep_their_results(self):
+        for test in ("are_small", "are_large"):
+            self.add("OfTypes/int.", f"[=[{SAMPLE}]=] [=[--gtest_filter=OfTypes/0.{test}]=]", "LABELS unit TIMEOUT 60")
+        code, output = self.run_all()
+        self.assertEqual(code, 1)
+        self.assert_failed(output, "OfTypes/int.are_small")
+        self.assert_failed(output, "OfTypes/int.are_large", "the program ran no test")
+        self.assert_count(output, 2, 2)
+
     def test_no_tests_is_an_error(self):
         code, output = self.run_all()
         self.assertEqual((code, output), (2, "FAILED: no tests found\n"))
