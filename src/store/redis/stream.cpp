@@ -82,6 +82,8 @@ class Deadline final : Timed {
 
 using Resolved = std::pair<error_code, Resolver::results_type>;
 
+/// Belongs to the look-up that runs, and through `waiting` owns the coroutine that waits for it.
+/// That coroutine only watches it: if each owned the other, neither would end with the loop.
 struct Lookup {
   explicit Lookup(asio::io_context& context) : resolver(context) {}
   void end(const error_code& error, Resolver::results_type found) {
@@ -133,14 +135,16 @@ Task<std::expected<std::shared_ptr<Stream>, std::string>> connect(Loop& loop, Ad
                                                                   TlsContext context,
                                                                   Millis patience) {
   // A look-up that hangs cannot be cancelled: after the deadline its result is ignored.
-  auto lookup = std::make_shared<Lookup>(loop.context());
+  std::weak_ptr<Lookup> lookup;
   auto socket = std::make_unique<Socket>(loop.context());
   Socket* lowest = socket.get();
-  Deadline deadline(loop, MonotonicClock::now() + patience, [&, lookup] {
+  Deadline deadline(loop, MonotonicClock::now() + patience, [&] {
     error_code ignored;
     lowest->close(ignored);
     // Not from within a tick.
-    loop.post([lookup] { lookup->end(asio::error::timed_out, {}); });
+    loop.post([lookup] {
+      if (const auto running = lookup.lock()) running->end(asio::error::timed_out, {});
+    });
   });
   const auto failed = [&](const error_code& error) {
     return std::unexpected(
@@ -149,11 +153,13 @@ Task<std::expected<std::shared_ptr<Stream>, std::string>> connect(Loop& loop, Ad
 
   const std::string port = std::to_string(to.port);
   const auto look_up = [&](Resumption<Resolved> done) {
-    lookup->waiting.emplace(std::move(done));
-    lookup->resolver.async_resolve(to.host, port,
-                                   [lookup](const error_code& error, Resolver::results_type found) {
-                                     lookup->end(error, std::move(found));
-                                   });
+    const auto running = std::make_shared<Lookup>(loop.context());
+    lookup = running;
+    running->waiting.emplace(std::move(done));
+    running->resolver.async_resolve(
+        to.host, port, [running](const error_code& error, Resolver::results_type found) {
+          running->end(error, std::move(found));
+        });
   };
   auto looking_up = suspend<Resolved>(look_up);
   const Resolved resolved = co_await looking_up;
