@@ -46,7 +46,7 @@ enum class CrashPoint : std::uint8_t {
   copy_compared,
   copy_moved,  ///< The source is closed for good, and its copy has its mark.
   copy_finished,
-  copy_undone,  ///< The source is closed for nobody's copy.
+  copy_undone,    ///< The source is closed for nobody's copy.
   shards_moving,  ///< The store has another number of shards, and no record was moved.
   shard_copied,   ///< Records are in two shards.
   shards_moved,   ///< All records are in theirs, and the store does not say so yet.

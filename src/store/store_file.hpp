@@ -29,7 +29,7 @@ struct StoreFileReport {
   /// Of a look: why a start with the settings would refuse it, a sentence without its path.
   std::string contradiction;
   std::optional<StoreTime> copied_at;  ///< Of a backup: all that was durable then is in it.
-  bool is_move_cut_off = false;  ///< A start that moved records to other shards ended before.
+  bool is_move_cut_off = false;        ///< A start that moved records to other shards ended before.
   std::uint64_t found = 0;
   std::vector<StoreFinding> findings;  ///< The first limits of them; `found` counts all.
 };

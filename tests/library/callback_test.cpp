@@ -24,8 +24,7 @@ struct CallbackService {
   std::unique_ptr<CallbackGuard> guard;
 };
 
-std::future<Response> asked(CallbackGuard& guard, const Request& request,
-                             CallbackHandler handler) {
+std::future<Response> asked(CallbackGuard& guard, const Request& request, CallbackHandler handler) {
   auto promise = std::make_shared<std::promise<Response>>();
   guard.serve(request, std::move(handler),
               [promise](Response answer) { promise->set_value(std::move(answer)); });

@@ -52,7 +52,8 @@ std::string numbered_answer(std::uint64_t number) {
 
 std::vector<KilledWriter::Said> KilledWriter::parse(const std::string& said) {
   std::vector<Said> all(said.size() / sizeof(Said));
-  std::memcpy(all.data(), said.data(), all.size() * sizeof(Said));
+  // An empty vector has no place to copy to.
+  if (!all.empty()) std::memcpy(all.data(), said.data(), all.size() * sizeof(Said));
   return all;
 }
 
@@ -61,8 +62,7 @@ std::expected<std::unique_ptr<Store>, StoreError> KilledWriter::try_open(const s
                        .cache_bytes = 1UL << 20U,
                        .buffer_bytes = static_cast<std::size_t>(2 * segment_bytes_)};
   if (kind_ == "sqlite") return open_sqlite(path, test_settings(), {.host = clock.host()});
-  return open_log(path, test_settings(),
-                  {.host = clock.host(), .sizes = sizes, .shards = shards_});
+  return open_log(path, test_settings(), {.host = clock.host(), .sizes = sizes, .shards = shards_});
 }
 
 std::unique_ptr<Store> KilledWriter::open(const std::string& path) {
