@@ -105,12 +105,12 @@ def read_plan(build, lanes=None, name=None):
                           **shared)
         (set_up if sets_up else clean_up if cleans_up else commands).append(command)
     plan = Plan(list(groups.values()), commands, set_up, clean_up)
-    check(plan, lanes, not_built)
+    check(plan, lanes, name, not_built)
     return keep_needed_fixtures(plan)
 
 
-def check(plan, lanes, not_built):
-    if not lanes and not_built:
+def check(plan, lanes, name, not_built):
+    if not lanes and not name and not_built:
         raise PlanError("not built: " + ", ".join(sorted(set(not_built))))
     found = {group.lane for group in plan.groups} | {command.lane for command in plan.commands}
     for lane in lanes or ():

@@ -31,9 +31,9 @@ class Runner(unittest.TestCase):
         self.lines.append(f"add_test([=[{name}]=] {command})\n"
                           f"set_tests_properties([=[{name}]=] PROPERTIES {properties})\n")
 
-    def add_tests(self, *names, lane="unit", timeout=60, more=""):
+    def add_tests(self, *names, timeout=60, more=""):
         for name in names:
-            self.add(name, f"[=[{SAMPLE}]=] [=[--gtest_filter={name}]=]", f"LABELS {lane} TIMEOUT {timeout} {more}")
+            self.add(name, f"[=[{SAMPLE}]=] [=[--gtest_filter={name}]=]", f"LABELS unit TIMEOUT {timeout} {more}")
 
     def start(self, *arguments):
         (self.folder / "CTestTestfile.cmake").write_text("".join(self.lines))
@@ -55,6 +55,12 @@ class Runner(unittest.TestCase):
 
     def assert_count(self, output, tests, failed, skipped=0):
         self.assertRegex(output, rf": {tests} tests in [0-9:]+ minutes, {failed} failed, {skipped} skipped\n$")
+
+    def test_many_tests_run_in_one_process(self):
+        self.add_tests("Shared.first", "Shared.second")
+        code, output = self.run_all()
+        self.assertEqual(code, 0, output)
+        self.assert_count(output, 2, 0)
 
     def test_tests_that_pass_end_with_0(self):
         self.add_tests("Passing.one", "Passing.two", "Passing.three", "Deadly.dies", "Unfinished.line")
@@ -179,8 +185,9 @@ class Runner(unittest.TestCase):
         self.add("test_live_NOT_BUILT", "test_live_NOT_BUILT")
         code, output = self.run_all()
         self.assertEqual((code, output), (2, "FAILED: not built: test_live\n"))
-        code, output = self.run_all("--lane", "unit")
-        self.assertEqual(code, 0, output)
+        for part in (("--lane", "unit"), ("--only", "Passing")):
+            code, output = self.run_all(*part)
+            self.assertEqual(code, 0, output)
 
     def test_a_command_that_fails_is_a_failed_test(self):
         self.add("Script.fails", "sh -c [=[echo its words; exit 3]=]")

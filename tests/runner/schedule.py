@@ -4,7 +4,6 @@ As many run at once as there are slots. But many tests wait for a server or for 
 idle. So one more begins whenever more than IDLE_PROCESSORS were idle for IDLE_SECONDS. A fixed number above that of the
 processors would be simpler, but then tests that compute ran at the same time, and tests that measure time failed.
 """
-from alone import runs_alone
 from command import CommandRun
 from idle import Idle
 from shard import Shard
@@ -15,11 +14,11 @@ SHARD_SECONDS = 12.0
 
 
 def shards_of(group, times):
-    """Neighbours stay together; a test that takes long, or needs a process of its own, gets one."""
+    """Neighbours stay together; a test that takes long gets a process of its own."""
     shards, names, seconds = [], [], 0.0
     for name, full in group.tests.items():
         takes = times.of(full, group.lane)
-        if runs_alone(group.label, name) or takes >= SHARD_SECONDS:
+        if takes >= SHARD_SECONDS:
             shards.append(Shard(group, [name], takes))
             continue
         if names and seconds + takes > SHARD_SECONDS:
