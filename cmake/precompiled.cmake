@@ -1,4 +1,4 @@
-# Two thirds of a compilation here are the same headers, so each kind of folder has them parsed once.
+# All sources read the same headers of the standard library, so each kind of folder has them parsed once.
 # That changes no rule: a file names what it uses, and the clang preset, which clang-tidy reads,
 # builds without these.
 function(idem_precompiled name)
