@@ -179,8 +179,8 @@ class GatewayService final : public Gateway {
     const Route& route = *way.route;
     client.errors_as(error_form_of(route.answers.preset));
     answer.of(route);
-    if (way.kind == WayIn::Kind::strips) {
-      co_await client.refuse(strips_refusal);
+    if (way.kind == WayIn::Kind::refused) {
+      co_await client.refuse(way.refusal);
       co_return;
     }
     if (way.kind == WayIn::Kind::keyed) {

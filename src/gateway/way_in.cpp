@@ -22,6 +22,16 @@ KeyRule key_rule(std::string_view method, const Route& route) {
   return route.needs_key(method) ? KeyRule::required : KeyRule::honoured;
 }
 
+/// The known method that `method` is but for its case; empty: none, or `method` itself is known.
+std::string_view miscased(std::string_view method) {
+  // RFC 9110 §9.3, RFC 5789, and QUERY of the IETF's HTTP working group.
+  static constexpr std::array<std::string_view, 10> known{
+      "GET", "HEAD", "POST", "PUT", "DELETE", "CONNECT", "OPTIONS", "TRACE", "PATCH", "QUERY"};
+  const auto found = std::ranges::find_if(
+      known, [method](std::string_view one) { return http::same_name(one, method); });
+  return found == known.end() || *found == method ? std::string_view() : *found;
+}
+
 bool is_ours(std::string_view path) {
   return path.starts_with("/.idem/") || path == "/.idem" || path == "/.well-known/idempotency";
 }
@@ -87,9 +97,18 @@ bool carries_key(const http::RequestHead& head, const GatewaySettings& settings)
 
 WayIn way_in(const http::RequestHead& head, const GatewaySettings& settings) {
   if (passed_before(head, settings.via_name)) return {WayIn::Kind::loops};
-  const Route& route = settings.routes.find(head.method, http::path_of(head.origin_form));
+  // Of a miscased method the route that the upstream would find counts.
+  const std::string_view meant = miscased(head.method);
+  const Route& route = settings.routes.find(meant.empty() ? std::string_view(head.method) : meant,
+                                            http::path_of(head.origin_form));
   const Relied relied = route.in_shadow() ? Relied::by_all : Relied::by_keys_too;
-  if (strips_what_we_rely_on(head, settings, route, relied)) return {WayIn::Kind::strips, &route};
+  if (strips_what_we_rely_on(head, settings, route, relied)) {
+    return {WayIn::Kind::refused, &route, strips_refusal};
+  }
+  if (!meant.empty()) {
+    if (route.in_shadow()) return {WayIn::Kind::shadow, &route};
+    return {WayIn::Kind::refused, &route, miscased_method_refusal};
+  }
   const KeyRule rule = key_rule(head.method, route);
   const bool has_key = rule != KeyRule::ignored && carries_key(head, settings);
   if (!has_key && rule != KeyRule::required) return {WayIn::Kind::passes, &route};
@@ -99,6 +118,7 @@ WayIn way_in(const http::RequestHead& head, const GatewaySettings& settings) {
 std::optional<http::Refusal> refused_by_head(const http::RequestHead& head,
                                              const GatewaySettings& settings, const Route& route) {
   if (strips_what_we_rely_on(head, settings, route, Relied::by_keys_too)) return strips_refusal;
+  if (!miscased(head.method).empty()) return miscased_method_refusal;
   if (!offered_protocols(head).empty()) return keyed_upgrade_refusal;
   return std::nullopt;
 }

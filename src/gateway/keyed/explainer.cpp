@@ -115,8 +115,8 @@ class Case {
     form_ = error_form_of(route_->answers.preset);
     out_.route = route_->label();
     out_.in_shadow = route_->in_shadow();
-    if (way.kind == WayIn::Kind::strips) {
-      return refuse(to_answer(http::problem_of(strips_refusal)));
+    if (way.kind == WayIn::Kind::refused) {
+      return refuse(to_answer(http::problem_of(way.refusal)));
     }
     out_.operation = route_->operation(head_.method, http::path_of(head_.origin_form));
     if (way.kind == WayIn::Kind::passes) {

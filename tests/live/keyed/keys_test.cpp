@@ -59,6 +59,18 @@ TEST_F(Keys, S08_put_and_delete_honour_one) {
   }
 }
 
+// A server that ignores case would run it: without a key, or as another request under the same key.
+TEST_F(Keys, S08_P28_a_method_in_another_case_is_refused) {
+  for (const auto* method : {"post", "Post", "patch", "put", "delete", "options", "query", "get"}) {
+    for (auto request : {charge("k"), keyless(method, "/echo")}) {
+      request.method = method;
+      EXPECT_TRUE(is_problem(ask(request), 400, "bad_request")) << method;
+    }
+  }
+  EXPECT_EQ(provider_->ledger().arrivals, 0);
+  EXPECT_EQ(ask(keyless("POSTS", "/echo")).status, 200) << "others stay as they are";
+}
+
 TEST_F(Keys, P34_several_lines_or_a_list_are_refused) {
   EXPECT_TRUE(is_problem(ask(with(charge("a"), "Idempotency-Key", "b")), 400, "key_invalid"));
   EXPECT_TRUE(is_problem(ask(with(charge("a"), "idempotency-key", "a")), 400, "key_invalid"));

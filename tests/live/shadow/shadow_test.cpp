@@ -47,6 +47,10 @@ TEST_F(ShadowLive, S22_every_request_passes_and_is_counted_as_enforcement_would_
   EXPECT_EQ(ask(charge("free")).status, 201);                // Runs again.
   const auto upgrade = with(with(charge("k"), "Connection", "upgrade"), "Upgrade", "websocket");
   EXPECT_EQ(ask(upgrade).status, 201);  // 501 of a keyed one.
+  auto miscased = charge("k");
+  miscased.method = "post";
+  miscased.target = "/echo";
+  EXPECT_EQ(ask(miscased).status, 200);  // 400 where the rules for keys decide.
   Request get{.method = "GET", .target = "/echo", .fields = {{"X-Tenant-Id", "acme"}}};
   EXPECT_EQ(ask(with(get, "Idempotency-Key", "k")).status, 200);  // Its key does not count.
 
@@ -57,15 +61,15 @@ TEST_F(ShadowLive, S22_every_request_passes_and_is_counted_as_enforcement_would_
   provider_->release("h");
   EXPECT_EQ(first.read_response().status, 201);
 
-  const Json seen = report(13);
-  EXPECT_EQ(seen["requests"].integer, 13);
+  const Json seen = report(14);
+  EXPECT_EQ(seen["requests"].integer, 14);
   EXPECT_EQ(seen["first"].integer, 5);
   EXPECT_EQ(seen["duplicates"].integer, 1);
   EXPECT_EQ(seen["misuse"].integer, 1);
   EXPECT_EQ(seen["missing_key"].integer, 1);
   EXPECT_EQ(seen["bad_key"].integer, 1);
   EXPECT_EQ(seen["missing_scope"].integer, 1);
-  EXPECT_EQ(seen["refused"].integer, 1);
+  EXPECT_EQ(seen["refused"].integer, 2);
   EXPECT_EQ(seen["races"].integer, 1);
   EXPECT_EQ(seen["unknown"].integer, 1);
   EXPECT_EQ(seen["unknown_retries"].integer, 1);
