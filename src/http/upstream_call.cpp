@@ -1,5 +1,7 @@
 #include "http/upstream_call.hpp"
 
+#include "http/connection_login.hpp"
+
 #include <idem/crash_point.hpp>
 #include <idem/limits.hpp>
 
@@ -39,6 +41,7 @@ Task<Result> UpstreamCall::run(std::string_view method, std::string_view head,
 
 Task<Result> UpstreamCall::send(std::string_view first, std::string_view second,
                                 MonotonicTime not_after) {
+  if (nothing_sent()) logs_in_ = logs_in_connection(first);
   unsent_first_ = first;
   unsent_second_ = second;
   while (!unsent_first_.empty() || !unsent_second_.empty()) {
@@ -86,6 +89,7 @@ Task<Result> UpstreamCall::read_head(std::string_view method, const InterimSink&
       if (!sent) co_return sent;
     }
   }
+  logs_in_ = logs_in_ || logs_in_connection(head_.fields);
   wire_->pin();
   body_.begin(head_.framing, head_.content_length);
   early_ = answered_while_sending();
@@ -144,7 +148,7 @@ std::unique_ptr<Wire> UpstreamCall::take_reusable() {
   const bool clean = request_ended_ && head_.status >= 200 && head_.keep_alive &&
                      body_.finished() && body_.framing() != Framing::until_close &&
                      !answered_while_sending() && wire_->unread().empty() && !wire_->cancelled() &&
-                     wire_->trouble() == Wire::Trouble::none;
+                     wire_->trouble() == Wire::Trouble::none && !logs_in_;
   return clean ? std::move(wire_) : nullptr;
 }
 

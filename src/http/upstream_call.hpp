@@ -31,8 +31,8 @@ class UpstreamCall {
   Task<std::expected<void, Failure>> run(std::string_view method, std::string_view head,
                                          std::string_view body, MonotonicTime not_after,
                                          MonotonicTime deadline, const InterimSink& on_interim);
-  /// In parts, for a relayed body: send() ends when the kernel has accepted all, or when bytes of
-  /// an answer come before.
+  /// In parts, for a relayed body, the first of which begins with the head: send() ends when the
+  /// kernel has accepted all, or when bytes of an answer come before.
   Task<std::expected<void, Failure>> send(std::string_view first, std::string_view second = {},
                                           MonotonicTime not_after = MonotonicTime::max());
   Task<std::expected<void, Failure>> read_head(std::string_view method,
@@ -75,8 +75,9 @@ class UpstreamCall {
   const BodyReader& body() const noexcept { return body_; }
   Wire& wire() noexcept { return *wire_; }
 
-  /// The connection, if it can carry another request: all of this one was sent and all of its
-  /// answer read (RFC 9112 §9.3, P23). Otherwise nothing, and the connection is closed.
+  /// The connection, if it can carry a request of anybody: all of this one was sent and all of its
+  /// answer read (RFC 9112 §9.3, P23), and neither logs the connection in (connection_login.hpp).
+  /// Otherwise nothing, and the connection is closed.
   std::unique_ptr<Wire> take_reusable();
 
  private:
@@ -94,6 +95,7 @@ class UpstreamCall {
   bool early_ = false;
   bool request_ended_ = false;
   bool may_switch_ = false;
+  bool logs_in_ = false;
   bool sent_elsewhere_ = false;
 };
 
