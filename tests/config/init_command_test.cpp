@@ -134,7 +134,7 @@ TEST_F(InitCommand, a_folder_that_is_missing_is_an_error_with_a_sentence) {
 
 /// At no size may a part of the file, or of its text under another name, stay behind.
 TEST_F(InitCommand, a_full_disk_leaves_nothing_behind) {
-  for (const std::uint64_t bytes : {0UL, 100UL, 3'000UL}) {
+  for (const std::uint64_t bytes : {1UL, 100UL, 3'000UL}) {
     Process process({.program = built_program("idem"),
                      .arguments = {"init", "--upstream", "http://127.0.0.1:9", "--scope",
                                    "static:my-api", "--output", file().string()},

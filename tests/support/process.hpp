@@ -23,7 +23,8 @@ struct ProcessOptions {
   std::filesystem::path program;
   std::vector<std::string> arguments{};
   std::vector<std::string> environment{};  ///< `NAME=VALUE`, added to this process's own.
-  /// RLIMIT_FSIZE: to the program, a disk that is full from there on.
+  /// RLIMIT_FSIZE: to the program, a disk that is full from there on. At least 1: ThreadSanitizer
+  /// writes a file before main(), and at 0 the kernel ends the process.
   std::optional<std::uint64_t> file_bytes_max{};
   /// Sockets that the program finds as systemd passes them (LISTEN_FDS), and their names.
   std::vector<int> passed{};

@@ -148,7 +148,7 @@ TEST_F(WhichStoreAtStart, a_full_disk_at_a_start_is_an_error_with_a_sentence) {
                                          "authorization",
                                          "--store",
                                          "sqlite:" + path.string()};
-  for (const std::uint64_t bytes : {0UL, 100UL, 4'096UL, 40'000UL, 100'000UL, 300'000UL}) {
+  for (const std::uint64_t bytes : {1UL, 100UL, 4'096UL, 40'000UL, 100'000UL, 300'000UL}) {
     is_refused(gateway, bytes);
     is_refused({"migrate", "--store", "sqlite:" + path.string()}, bytes);
     fs::remove(path);
@@ -158,7 +158,7 @@ TEST_F(WhichStoreAtStart, a_full_disk_at_a_start_is_an_error_with_a_sentence) {
                 .exit_code,
             0);
   // The writes of a start to an existing store find no room in the log.
-  for (const std::uint64_t bytes : {0UL, 4'000UL, 100'000UL, 300'000UL}) {
+  for (const std::uint64_t bytes : {1UL, 4'000UL, 100'000UL, 300'000UL}) {
     is_refused(gateway, bytes);
     is_refused({"worker", "--store", "sqlite:" + path.string()}, bytes);
   }
@@ -166,7 +166,7 @@ TEST_F(WhichStoreAtStart, a_full_disk_at_a_start_is_an_error_with_a_sentence) {
 
 TEST_F(WhichStoreAtStart, a_log_at_a_size_limit_is_an_error_with_a_sentence) {
   const std::string url = "embedded:" + (dir_.path() / "full.log").string();
-  for (const std::uint64_t bytes : {0UL, 4'096UL, 300'000UL, 60'000'000UL}) {
+  for (const std::uint64_t bytes : {1UL, 4'096UL, 300'000UL, 60'000'000UL}) {
     Process process(
         {.program = built_program("idem"),
          .arguments = {"gateway", "--listen", "127.0.0.1:0", "--upstream", "http://127.0.0.1:9",
