@@ -80,9 +80,11 @@ LedgerStore::LedgerStore(LedgerParts parts)
   thread_ = std::jthread([this] { serve(); });
 }
 
-LedgerStore::~LedgerStore() {
+LedgerStore::~LedgerStore() { close(); }
+
+void LedgerStore::close() {
   queue_.close();
-  thread_.join();
+  if (thread_.joinable()) thread_.join();
 }
 
 bool LedgerStore::run_and_wait(StoreTask& task) {

@@ -20,7 +20,9 @@ namespace idem::embedded {
 class LedgerStore : public Store {
  public:
   explicit LedgerStore(LedgerParts parts);
-  /// Answers what was asked, closes the ledger, and joins the thread.
+  /// Answers what was asked, closes the ledger, and joins the thread. A derived class calls close()
+  /// in its own destructor: a completion may ask the store until the thread has ended, and must
+  /// find the object whole.
   ~LedgerStore() override;
 
   void call(StoreCall what, StoreCompletion done) override {
@@ -38,6 +40,8 @@ class LedgerStore : public Store {
   std::uint64_t answered() const noexcept { return answered_.load(std::memory_order_acquire); }
 
  protected:
+  /// Once or more.
+  void close();
   /// Waits until the task is done and its transaction durable. False: not run, because the caller's
   /// thread would wait for itself (why_not_to_wait()).
   bool run_and_wait(StoreTask& task);

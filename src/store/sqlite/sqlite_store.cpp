@@ -124,6 +124,7 @@ embedded::LedgerParts parts_of(sqlite::OpenedDatabase opened) {
 class SqliteStore final : public embedded::LedgerStore, private Transactions {
  public:
   using LedgerStore::LedgerStore;
+  ~SqliteStore() override { close(); }
 
   Transactions* transactions() noexcept override { return this; }
 
