@@ -10,6 +10,7 @@ class CommandRun:
         self.command = command
         self.lane = command.lane
         self.fixtures = command.fixtures
+        self.slots = command.slots
         self.expected = expected
         self.process = None
         self.killed = self.has_failed = False

@@ -39,6 +39,7 @@ class Command:
     environment: dict
     timeout: float
     fixtures: tuple
+    slots: int = 1
     skip: object = None  # A compiled expression; output that has it tells a skipped test.
     sets_up: tuple = ()
     cleans_up: tuple = ()
@@ -100,7 +101,7 @@ def read_plan(build, lanes=None, name=None):
             group.tests[names[0]] = full + names[0].rpartition(".")[2] if full.endswith(".") else full
             continue
         skip = properties.get("SKIP_REGULAR_EXPRESSION")
-        command = Command(name=test["name"], argv=argv,
+        command = Command(name=test["name"], argv=argv, slots=int(properties.get("PROCESSORS", 1)),
                           skip=re.compile("|".join(skip)) if skip else None, sets_up=sets_up, cleans_up=cleans_up,
                           **shared)
         (set_up if sets_up else clean_up if cleans_up else commands).append(command)

@@ -270,15 +270,15 @@ class Seconds:
 class Company(unittest.TestCase):
     """How many run at once."""
 
-    def schedule(self, count, jobs=2, most=None):
+    def schedule(self, *slots, jobs=2, most=None):
         self.machine = Seconds()
-        commands = [types.SimpleNamespace(name=f"Script.{number}", lane="live", fixtures=(), sets_up=())
-                    for number in range(count)]
+        commands = [types.SimpleNamespace(name=f"Script.{number}", lane="live", fixtures=(), sets_up=(), slots=count)
+                    for number, count in enumerate(slots)]
         plan = types.SimpleNamespace(groups=[], commands=commands, set_up=[], clean_up=[])
         return Schedule(plan, types.SimpleNamespace(of=lambda name, lane: 1.0), jobs, self.machine.counts(), most)
 
     def test_one_more_begins_whenever_processors_were_idle(self):
-        schedule = self.schedule(20)
+        schedule = self.schedule(*[1] * 20)
         self.assertTrue(schedule.next() and schedule.next())
         self.assertIsNone(schedule.next())
         self.machine.run(IDLE_SECONDS / 2, 2.0)
@@ -294,8 +294,30 @@ class Company(unittest.TestCase):
         self.machine.run(IDLE_SECONDS, 2.0)
         self.assertIsNone(schedule.next(), "their memory")
 
+    def test_one_that_wants_all_processors_runs_alone(self):
+        schedule = self.schedule(1, 2, 1)
+        first, second = schedule.next(), schedule.next()
+        self.assertEqual((first.slots, second.slots), (1, 1))
+        self.machine.run(IDLE_SECONDS, 2.0)
+        self.assertIsNone(schedule.next(), "it would have company")
+        schedule.ended(first)
+        schedule.ended(second)
+        alone = schedule.next()
+        self.assertEqual(alone.slots, 2)
+        self.machine.run(IDLE_SECONDS, 2.0)
+        self.assertIsNone(schedule.next())
+
+    def test_on_one_processor_it_runs_alone_too(self):
+        schedule = self.schedule(1, 2, jobs=1)
+        first = schedule.next()
+        self.assertEqual(first.slots, 1)
+        self.machine.run(IDLE_SECONDS, 1.0)
+        self.assertIsNone(schedule.next())
+        schedule.ended(first)
+        self.assertEqual(schedule.next().slots, 2)
+
     def test_nobody_gets_company_where_a_number_was_asked_for(self):
-        schedule = self.schedule(2, jobs=1, most=1)
+        schedule = self.schedule(1, 1, jobs=1, most=1)
         self.assertTrue(schedule.next())
         self.machine.run(IDLE_SECONDS, 2.0)
         self.assertIsNone(schedule.next())

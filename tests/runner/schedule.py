@@ -31,9 +31,9 @@ def shards_of(group, times):
     return shards
 
 
-# A quarter of a second is long beside the start of a gateway, and short beside a test that waits.
-IDLE_SECONDS = 0.25
-IDLE_PROCESSORS = 0.3
+# Half a second is long beside the start of a gateway, and short beside a test that waits.
+IDLE_SECONDS = 0.5
+IDLE_PROCESSORS = 0.4
 # Each test may start servers and gateways: their memory, not their time, sets this bound.
 MOST_FOR_EACH_SLOT = 4
 
@@ -48,7 +48,8 @@ class Schedule:
         self.idle = idle or Idle()
         jobs = [shard for group in plan.groups for shard in shards_of(group, times)]
         jobs += [CommandRun(command, times.of(command.name, command.lane)) for command in plan.commands]
-        jobs.sort(key=lambda job: -job.expected)
+        # One that needs all slots comes last: waiting for them in between would leave slots empty.
+        jobs.sort(key=lambda job: (job.slots, -job.expected))
         self.waiting = [CommandRun(command, times.of(command.name, "servers")) for command in plan.set_up] + jobs
         self.last = [CommandRun(command, times.of(command.name, "servers")) for command in plan.clean_up]
         self.unready = {name for command in plan.set_up for name in command.sets_up}
@@ -60,30 +61,35 @@ class Schedule:
         longest = max((job.expected for job in jobs), default=0.0)
         # Most of the time of a test is waiting: so about two run on each processor.
         at_once = min(self.most, 2 * self.slots)
-        return max(longest, sum(job.expected for job in jobs) / at_once)
+        return max(longest, sum(job.expected * job.slots for job in jobs) / at_once)
 
     def next(self):
         """A job that may start now, or None."""
-        if self._has_room():
-            for index, job in enumerate(self.waiting):
-                if not self.unready & set(job.fixtures):
-                    self.running.append(self.waiting.pop(index))
-                    return job
+        free = self._free()
+        for index, job in enumerate(self.waiting):
+            # A job that wants more slots than the machine has runs alone.
+            has_room = min(job.slots, self.slots) <= free and (job.slots == 1 or len(self.running) < self.slots)
+            if not has_room or self.unready & set(job.fixtures):
+                continue
+            self.running.append(self.waiting.pop(index))
+            return job
         if not self.waiting and not self.running and self.last:
             # One after another, in the order of the plan.
             self.running.append(self.last.pop(0))
             return self.running[0]
         return None
 
-    def _has_room(self):
-        if len(self.running) < self.slots:
+    def _free(self):
+        used = sum(job.slots for job in self.running)
+        if used < self.slots:
             # What the processors did before these run says nothing.
             self.idle.begin()
-            return True
-        if len(self.running) >= self.most:
-            return False
+            return self.slots - used
+        # A job that asked for more than one slot gets no company beyond the slots.
+        if used >= self.most or any(job.slots > 1 for job in self.running):
+            return 0
         idle = self.idle.processors(IDLE_SECONDS)
-        return idle is not None and idle > IDLE_PROCESSORS
+        return 1 if idle is not None and idle > IDLE_PROCESSORS else 0
 
     def ended(self, job):
         """The jobs that can never run, because it should have set up what they need."""

@@ -17,6 +17,7 @@ from transcript import Transcript
 class Shard:
     """`on_result(result)` for each test, where the last one of a name counts; `on_done()` at the end."""
 
+    slots = 1
 
     def __init__(self, group, names, expected):
         self.group = group
