@@ -1,6 +1,7 @@
 #pragma once
 
 #include "http/spill_space.hpp"
+#include "loop/task.hpp"
 
 #include <string>
 
@@ -14,21 +15,26 @@ class ReceivedBody {
 
   /// Makes room at once for a body of a known size.
   void expect(std::uint64_t bytes);
-  /// False: there is no room for it; nothing of it is kept and no file stays behind.
-  bool append(std::string_view piece);
-  /// After the last piece, and once. False as for append().
-  bool complete();
+  /// Whether spill() comes before append() of so many bytes.
+  bool must_spill(std::size_t bytes) const noexcept;
+  void append(std::string_view piece);
+  /// Moves what is in memory into the file, on a thread of the space. False: there is no room for
+  /// it; nothing of the body is kept and no file stays behind.
+  Task<bool> spill(Loop& loop);
+  /// After the last piece, and once; only where a part is in the file. False as for spill().
+  bool must_complete() const noexcept { return file_ != nullptr; }
+  Task<bool> complete(Loop& loop);
 
   std::size_t size() const noexcept { return size_; }
-  /// After complete(): the whole body, contiguous, for as long as this object is not moved from.
+  /// In the end: the whole body, contiguous, for as long as this object is not moved from.
   std::string_view bytes() const noexcept { return file_ ? file_->bytes() : memory_; }
 
  private:
-  bool spill(std::string_view bytes);
+  Task<bool> write_out(Loop& loop, bool is_last);
 
   SpillSpace* space_;
   std::string memory_;  ///< All of it; with a file, what is not written yet.
-  std::unique_ptr<SpillFile> file_;
+  std::shared_ptr<SpillFile> file_;
   std::size_t size_ = 0;
 };
 

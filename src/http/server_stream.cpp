@@ -204,9 +204,18 @@ Task<std::expected<ReceivedBody, Refusal>> ServerStream::read_body(std::size_t b
     if (whole.size() + piece->size() > bytes_max) {
       co_return Whole(std::unexpected(body_too_large));
     }
-    if (!whole.append(*piece)) co_return Whole(std::unexpected(no_room));
+    if (whole.must_spill(piece->size())) {
+      auto spilling = whole.spill(loop_);
+      const bool is_kept = co_await spilling;
+      if (!is_kept) co_return Whole(std::unexpected(no_room));
+    }
+    whole.append(*piece);
   }
-  if (!whole.complete()) co_return Whole(std::unexpected(no_room));
+  if (whole.must_complete()) {
+    auto completing = whole.complete(loop_);
+    const bool is_kept = co_await completing;
+    if (!is_kept) co_return Whole(std::unexpected(no_room));
+  }
   co_return Whole(std::move(whole));
 }
 

@@ -45,10 +45,10 @@ std::expected<std::unique_ptr<SpillSpace>, std::string> SpillSpace::open(std::st
   return space;
 }
 
-std::unique_ptr<SpillFile> SpillSpace::make_file() {
+std::shared_ptr<SpillFile> SpillSpace::make_file() {
   const int fd = open_unlinked(directory_);
   if (fd < 0) return nullptr;
-  return std::unique_ptr<SpillFile>(new SpillFile(*this, fd));
+  return std::shared_ptr<SpillFile>(new SpillFile(*this, fd));
 }
 
 bool SpillSpace::take(std::size_t bytes) noexcept {
@@ -60,10 +60,14 @@ bool SpillSpace::take(std::size_t bytes) noexcept {
 
 void SpillSpace::give(std::size_t bytes) noexcept { taken_.fetch_sub(bytes); }
 
+// The last user of an unlinked file also frees its blocks, for which the kernel may wait for the
+// disk.
 SpillFile::~SpillFile() {
-  if (mapping_ != nullptr) ::munmap(const_cast<char*>(mapping_), size_);
-  if (fd_ >= 0) ::close(fd_);
   space_.give(size_);
+  space_.threads_.post([fd = fd_, size = size_, mapping = mapping_] {
+    if (mapping != nullptr) ::munmap(const_cast<char*>(mapping), size);
+    if (fd >= 0) ::close(fd);
+  });
 }
 
 bool SpillFile::append(std::string_view bytes) noexcept {
@@ -79,7 +83,7 @@ bool SpillFile::append(std::string_view bytes) noexcept {
 }
 
 bool SpillFile::map() noexcept {
-  void* const at = ::mmap(nullptr, size_, PROT_READ, MAP_PRIVATE, fd_, 0);
+  void* const at = ::mmap(nullptr, size_, PROT_READ, MAP_PRIVATE | MAP_POPULATE, fd_, 0);
   if (at == MAP_FAILED) return false;
   ::madvise(at, size_, MADV_SEQUENTIAL);
   mapping_ = static_cast<const char*>(at);

@@ -12,18 +12,23 @@ Offload::Offload(const char* thread_name, unsigned threads) {
   }
 }
 
-Offload::~Offload() {
+void Offload::end() {
   {
     const std::lock_guard lock(mutex_);
     ending_ = true;
   }
   wake_.notify_all();
   for (std::thread& thread : threads_) thread.join();
+  threads_.clear();
 }
 
 void Offload::post(Job job, std::string_view party) {
   {
-    const std::lock_guard lock(mutex_);
+    std::unique_lock lock(mutex_);
+    if (ending_) {
+      lock.unlock();
+      return job();
+    }
     auto line = std::ranges::find(lines_, party, &Line::party);
     if (line == lines_.end()) line = lines_.insert(line, {std::string(party), {}});
     line->jobs.push_back(std::move(job));
@@ -47,6 +52,7 @@ void Offload::run(const char* thread_name) {
     }
     lock.unlock();
     job();
+    job = nullptr;  // What it holds may post at its end.
     lock.lock();
   }
 }

@@ -21,13 +21,15 @@ class Offload {
   using Job = std::move_only_function<void()>;
 
   explicit Offload(const char* thread_name, unsigned threads = 1);
-  /// Runs all posted jobs first.
-  ~Offload();
+  ~Offload() { end(); }
   Offload(const Offload&) = delete;
   Offload& operator=(const Offload&) = delete;
 
   /// Parties that have jobs waiting take turns: a party with many jobs delays only its own.
   void post(Job job, std::string_view party = {});
+
+  /// Returns when all posted jobs have run and the threads have ended. Later jobs run in post().
+  void end();
 
  private:
   struct Line {

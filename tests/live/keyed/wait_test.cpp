@@ -1,10 +1,12 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
+#include <chrono>
 #include <cstdlib>
 #include <deque>
 
 #include "support/admin.hpp"
+#include "support/back_off.hpp"
 #include "support/bulk.hpp"
 
 /// Duplicates that wait (protocol.md §7).
@@ -171,6 +173,9 @@ TEST_F(Waiting, S07_their_bodies_are_not_kept) {
     waiters.back().send(large);
   }
   until_waiting(5);
+  // Threads close the files, soon after.
+  const auto end = std::chrono::steady_clock::now() + patience;
+  while (kept() != of_the_first && std::chrono::steady_clock::now() < end) back_off();
   EXPECT_EQ(kept(), of_the_first);
   provider_->release("h");
   const auto answer = first.read_response();

@@ -29,6 +29,45 @@ class ReceivedBodies : public testing::Test {
   }
   bool directory_is_empty() const { return std::filesystem::is_empty(dir_.path()); }
 
+  /// As ServerStream::read_body() does it.
+  static Task<bool> receive(Loop& loop, ReceivedBody& body, std::string_view text,
+                            std::size_t piece) {
+    for (std::size_t at = 0; at < text.size(); at += piece) {
+      const auto next = text.substr(at, piece);
+      if (body.must_spill(next.size())) {
+        auto spilling = body.spill(loop);
+        const bool is_kept = co_await spilling;
+        if (!is_kept) co_return false;
+      }
+      body.append(next);
+    }
+    co_return true;
+  }
+  static Task<bool> complete(Loop& loop, ReceivedBody& body) {
+    if (!body.must_complete()) co_return true;
+    auto completing = body.complete(loop);
+    const bool is_kept = co_await completing;
+    co_return is_kept;
+  }
+  static Task<void> end_with(Loop& loop, Task<bool> task, bool& result) {
+    result = co_await std::move(task);
+    loop.stop();
+  }
+  static bool run(Loop& loop, Task<bool> task) {
+    bool result = false;
+    loop.spawn(end_with(loop, std::move(task), result));
+    loop.run("idem-test");
+    return result;
+  }
+  static bool append(ReceivedBody& body, std::string_view text, std::size_t piece = bound) {
+    Loop loop;
+    return run(loop, receive(loop, body, text, piece));
+  }
+  static bool complete(ReceivedBody& body) {
+    Loop loop;
+    return run(loop, complete(loop, body));
+  }
+
   test::TempDir dir_;
 };
 
@@ -40,10 +79,8 @@ TEST_F(ReceivedBodies, come_back_unchanged_in_any_size_and_pieces) {
       const auto text = text_of(size);
       ReceivedBody body(*spill);
       body.expect(size);
-      for (std::size_t at = 0; at < size; at += piece) {
-        ASSERT_TRUE(body.append(std::string_view(text).substr(at, piece)));
-      }
-      ASSERT_TRUE(body.complete());
+      ASSERT_TRUE(append(body, text, piece));
+      ASSERT_TRUE(complete(body));
       EXPECT_TRUE(directory_is_empty());
       EXPECT_EQ(body.size(), size);
       EXPECT_TRUE(body.bytes() == text) << size << " in pieces of " << piece;
@@ -57,24 +94,23 @@ TEST_F(ReceivedBodies, give_their_room_back) {
   const auto spill = space(3 * bound);
   for (int i = 0; i < 5; ++i) {
     ReceivedBody body(*spill);
-    EXPECT_TRUE(body.append(text_of(3 * bound))) << i;
-    EXPECT_TRUE(body.complete());
+    EXPECT_TRUE(append(body, text_of(3 * bound))) << i;
+    EXPECT_TRUE(complete(body));
   }
 }
 
 TEST_F(ReceivedBodies, beyond_the_space_are_refused_and_leave_nothing) {
   const auto spill = space(3 * bound);
   ReceivedBody first(*spill);
-  EXPECT_TRUE(first.append(text_of(2 * bound)));
+  EXPECT_TRUE(append(first, text_of(3 * bound))) << "two pieces on the disk, one in memory";
   {
     ReceivedBody second(*spill);
-    EXPECT_TRUE(second.append(text_of(bound)));
-    EXPECT_TRUE(second.append(text_of(bound))) << "one piece on the disk, one in memory";
-    EXPECT_FALSE(second.append("x"));
+    EXPECT_TRUE(append(second, text_of(bound)));
+    EXPECT_TRUE(append(second, text_of(bound))) << "one piece on the disk, one in memory";
+    EXPECT_FALSE(append(second, "x"));
     EXPECT_TRUE(directory_is_empty());
   }
-  EXPECT_TRUE(first.append(text_of(bound)));
-  EXPECT_TRUE(first.complete());
+  EXPECT_TRUE(complete(first));
 }
 
 TEST_F(ReceivedBodies, a_directory_that_cannot_hold_a_file_is_refused_with_its_name) {
@@ -88,11 +124,11 @@ TEST_F(ReceivedBodies, small_ones_need_no_directory_at_all) {
   const auto spill = space();
   std::filesystem::remove(dir_.path());
   ReceivedBody small(*spill);
-  EXPECT_TRUE(small.append(text_of(bound)));
-  EXPECT_TRUE(small.complete());
+  EXPECT_TRUE(append(small, text_of(bound)));
+  EXPECT_TRUE(complete(small));
   ReceivedBody large(*spill);
-  EXPECT_TRUE(large.append(text_of(bound)));
-  EXPECT_FALSE(large.append("x")) << "the directory is gone";
+  EXPECT_TRUE(append(large, text_of(bound)));
+  EXPECT_FALSE(append(large, "x")) << "the directory is gone";
 }
 
 }  // namespace

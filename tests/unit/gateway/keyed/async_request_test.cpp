@@ -44,7 +44,8 @@ class AsyncRequests : public testing::Test {
     const Route& route = settings.routes.find("POST", "/v1/payments");
     KeyedRequest keyed{"tenant", route.operation("POST", "/v1/payments"), std::string(key),
                        http::ReceivedBody(*spill_), Observation(observer_)};
-    EXPECT_TRUE(parsed.complete && keyed.body.append("{\"amount\":1}") && keyed.body.complete());
+    EXPECT_TRUE(parsed.complete);
+    keyed.body.append("{\"amount\":1}");
     const Reserve reserve = make_reserve(parsed.head, keyed.parts(), identity_, settings, route);
     Claimed made;
     made.id = reserve.id;
