@@ -240,6 +240,19 @@ inline constexpr std::size_t audit_scan_lines_max = 20'000;
 // requests of the key wait: far more than clients retry at once. Beyond it they are not observed.
 inline constexpr std::size_t shadow_turns_max = 64;
 
+// Lines of a log that nobody reads: of those that clients cause, and of all others, each so many
+// bytes wait. 1 MiB has some 5,000 lines: two minutes of misuses of one loop
+// (request_lines_per_second_max) while somebody looks at `less`, and little beside the rest of the
+// process.
+inline constexpr std::size_t log_waiting_bytes_max = 1024UL * 1024;
+// How long the end of a process or a handover waits for the reader: a reader that is alive takes
+// 2 MiB in milliseconds, and systemd waits 90 s before it kills.
+inline constexpr auto log_flush_max = 2s;
+// The same before an abort, whose requests hang already.
+inline constexpr auto log_abort_flush_max = 1s;
+// Between two reports of lost lines while the reader is too slow all the time.
+inline constexpr auto log_lost_interval = 10s;
+
 // Between two log lines about a service that fails all the time: often enough to be noticed, and a
 // few thousand a day.
 inline constexpr auto outage_line_interval = 30s;

@@ -145,7 +145,10 @@ class Admin final : public http::Service {
 
   Task<WireAnswer> serve_endpoint(http::ServerStream& client, std::string_view path,
                                   const Caller& caller) {
-    if (path == "/livez") co_return status_answer("alive");
+    if (path == "/livez") {
+      const auto stalled = standstill(limits::loop_stalled_live, false);
+      co_return stalled ? *stalled : status_answer("alive");
+    }
     if (path == "/readyz") {
       auto answer = co_await readiness();
       co_return answer;
@@ -224,7 +227,18 @@ class Admin final : public http::Service {
     return outbox_.decide(request, order);
   }
 
+  std::optional<WireAnswer> standstill(Millis least, bool only_of_clients) const {
+    if (parts_.loops == nullptr) return std::nullopt;
+    const auto found = parts_.loops->longest(least, only_of_clients);
+    if (!found) return std::nullopt;
+    return to_answer({.code = ProblemCode::loop_stalled,
+                      .detail = found->name + " has not completed a turn for " +
+                                std::to_string(found->lasting.count() / 1'000) +
+                                " s. Requests on it wait, and get no answer."});
+  }
+
   Task<WireAnswer> readiness() {
+    if (auto stalled = standstill(limits::loop_stalled_ready, true)) co_return std::move(*stalled);
     if (parts_.draining.load()) {
       co_return to_answer({.code = ProblemCode::draining, .detail = "The gateway is stopping."});
     }

@@ -5,6 +5,7 @@
 #include "admin/setting_change.hpp"
 #include "core/exchange/explanation.hpp"
 #include "http/server.hpp"
+#include "loop/loop_watch.hpp"
 #include "metrics/registry.hpp"
 
 #include <idem/log.hpp>
@@ -55,6 +56,8 @@ struct AdminParts {
   /// Requests of shadow routes that are being observed; empty: this process serves none. Safe on
   /// the loop's thread.
   std::function<std::size_t()> observing_now{};
+  /// The loops that the probes report, seen from `loop`; null: this process has no others.
+  const LoopWatch* loops = nullptr;
   /// What would become of a request; empty: this process serves none. The request outlives the
   /// task. Called on the loop's thread.
   std::function<Task<std::expected<Explanation, NotExplained>>(const RequestInQuestion&)> explain{};

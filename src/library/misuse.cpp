@@ -1,5 +1,7 @@
 #include "library/misuse.hpp"
 
+#include "core/bytes/last_words.hpp"
+
 #include <idem/worker_limits.hpp>
 
 #include <algorithm>
@@ -24,13 +26,13 @@ void to_stderr(LogLevel level, std::string_view event, std::initializer_list<Log
   for (const LogField& field : fields) {
     line.append(" ").append(field.name).append("=\"").append(shown(field.value)).append("\"");
   }
-  std::fprintf(stderr, "%s\n", line.c_str());  // One call: lines of several threads stay whole.
+  write_stderr_line(line);  // One call: lines of several threads stay whole.
 }
 
 }  // namespace
 
 void misused(const std::string& sentence) noexcept {
-  std::fprintf(stderr, "idem: %s\n", sentence.c_str());
+  say_last_words("idem: " + sentence);
   std::abort();
 }
 

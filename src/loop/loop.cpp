@@ -1,5 +1,6 @@
 #include "loop/loop.hpp"
 
+#include "core/bytes/last_words.hpp"
 #include "loop/asio.hpp"
 
 #include <idem/assert.hpp>
@@ -9,9 +10,9 @@
 
 #include <pthread.h>
 
-#include <cstdio>
 #include <exception>
 #include <memory>
+#include <string>
 
 namespace idem {
 
@@ -39,9 +40,9 @@ Task<void> report_escaped(Task<void> task) {
   try {
     co_await std::move(task);
   } catch (const std::exception& e) {
-    std::fprintf(stderr, "idem: a request ended by an exception: %s\n", e.what());
+    write_stderr_line(std::string("idem: a request ended by an exception: ") + e.what());
   } catch (...) {
-    std::fprintf(stderr, "idem: a request ended by an exception\n");
+    write_stderr_line("idem: a request ended by an exception");
   }
 }
 
@@ -163,6 +164,7 @@ void Loop::arm_tick() {
 }
 
 void Loop::tick() {
+  ticks_.fetch_add(1, std::memory_order_relaxed);
   const MonotonicTime now = MonotonicClock::now();
   for (std::size_t i = 0; i < timed_.size(); ++i) timed_[i]->tick(now);
 }

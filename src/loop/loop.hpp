@@ -7,6 +7,7 @@
 #include <idem/record.hpp>
 
 #include <atomic>
+#include <cstdint>
 #include <functional>
 #include <memory>
 #include <mutex>
@@ -60,6 +61,8 @@ class Loop {
   void spawn_beside(Task<void> task);
   /// Coroutines of spawn() that have not ended. Safe from any thread.
   std::size_t running() const noexcept { return running_.load(std::memory_order_acquire); }
+  /// Grows with each tick while the loop runs (see LoopWatch). Safe from any thread.
+  std::uint64_t ticks() const noexcept { return ticks_.load(std::memory_order_relaxed); }
 
   /// Suspends the calling coroutine.
   Task<void> sleep(Millis duration);
@@ -82,6 +85,7 @@ class Loop {
   // the list is declared before it, and outlives it.
   std::vector<Timed*> timed_;
   std::atomic<std::size_t> running_{0};
+  std::atomic<std::uint64_t> ticks_{0};
   std::unique_ptr<Reactor> reactor_;
   std::vector<Job> draining_;
 

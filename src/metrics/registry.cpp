@@ -410,6 +410,10 @@ std::string Registry::exposition(const Gauges& gauges, Format format) {
   text.single("idem_refused_connections_total", "counter",
               "api.idempotency.connections.refused: closed at accept, over a limit.",
               gauges.refused_connections);
+  text.single(
+      "idem_log_lines_dropped_total", "counter",
+      "api.idempotency.log.dropped: lines that the log lost, because nobody read it in time.",
+      gauges.log_lines_dropped);
   text.single("idem_waiting_requests", "gauge",
               "api.idempotency.requests.waiting: requests that wait for an attempt under way.",
               gauges.waiting_requests);

@@ -22,6 +22,7 @@ struct Gauges {
   std::optional<Census> census;  ///< None: the store did not answer.
   std::size_t open_connections = 0;
   std::uint64_t refused_connections = 0;
+  std::uint64_t log_lines_dropped = 0;
   std::size_t waiting_requests = 0;
   std::size_t unsettled_attempts = 0;
   bool store_answers = true;

@@ -254,7 +254,7 @@ struct Rule {
 };
 
 std::vector<Rule> rules() {
-  const std::regex row(R"re(\| ([TPVS]\d\d) \|.*)re");
+  const std::regex row(R"re(\| ([TPSVR]\d\d) \|.*)re");
   const std::regex test(R"re(`(\w+)\.(\w+)` \((tests/[\w/]+\.cpp)\))re");
   std::vector<Rule> found;
   for (const auto& line : lines_of(root / "docs/rules.md")) {
@@ -270,8 +270,8 @@ std::vector<Rule> rules() {
 
 TEST(House, every_rule_has_its_tests_and_every_code_of_a_test_is_a_rule) {
   const std::regex name(R"re(TEST(?:_F|_P)?\(\s*\w+,\s*(\w+)\))re");
-  const std::regex codes(R"re(((?:[TPVS]\d\d_)+).*)re");
-  const std::regex part(R"re([TPVS]\d\d)re");
+  const std::regex codes(R"re(((?:[TPSVR]\d\d_)+).*)re");
+  const std::regex part(R"re([TPSVR]\d\d)re");
   std::set<std::string> tests;  // "NAME in FILE"
   std::map<std::string, std::string> used;
   for (const auto& file : sources("tests")) {

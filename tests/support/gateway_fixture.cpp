@@ -132,12 +132,14 @@ Gateway::Gateway(GatewayOptions options) : options_(std::move(options)) { start(
 
 void Gateway::start() {
   const TimeSpent spent("starting_gateways");
-  process_ = std::make_unique<Process>(ProcessOptions{.program = built_program(options_.program),
-                                                      .arguments = gateway_arguments(options_),
-                                                      .environment = options_.environment,
-                                                      .file_bytes_max = options_.file_bytes_max,
-                                                      .passed = options_.passed,
-                                                      .passed_names = options_.passed_names});
+  process_ =
+      std::make_unique<Process>(ProcessOptions{.program = built_program(options_.program),
+                                               .arguments = gateway_arguments(options_),
+                                               .environment = options_.environment,
+                                               .file_bytes_max = options_.file_bytes_max,
+                                               .passed = options_.passed,
+                                               .passed_names = options_.passed_names,
+                                               .output_pipe_bytes = options_.output_pipe_bytes});
   address_ = process_->wait_for_address("gateway");
   admin_ = address_.empty() ? std::string{} : process_->wait_for_address("admin");
 }

@@ -44,6 +44,7 @@ struct GatewayOptions {
   /// As in ProcessOptions.
   std::vector<int> passed{};
   std::string passed_names{};
+  std::optional<int> output_pipe_bytes{};
   /// Given unless empty.
   std::vector<std::string> scope = {"--scope", "header:X-Tenant-Id", "--trust-scope-header"};
 };

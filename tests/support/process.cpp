@@ -79,6 +79,7 @@ Process::Process(const ProcessOptions& options) {
   int ends[2] = {-1, -1};
   // Close-on-exec, or a sibling started at this moment would hold this pipe open for ever.
   if (::pipe2(ends, O_CLOEXEC) != 0) return;
+  if (options.output_pipe_bytes) ::fcntl(ends[1], F_SETPIPE_SZ, *options.output_pipe_bytes);
   const pid_t parent = ::getpid();
   pid_ = ::fork();
   if (pid_ == 0) {
@@ -102,6 +103,7 @@ Process::Process(const ProcessOptions& options) {
 
 Process::~Process() {
   signal(SIGKILL);
+  read_output_again();
   if (reaper_.joinable()) reaper_.join();
   if (reader_.joinable()) reader_.join();
   if (output_fd_ >= 0) ::close(output_fd_);
@@ -115,9 +117,24 @@ Process::~Process() {
   }
 }
 
+void Process::read_no_output() {
+  const std::lock_guard lock(mutex_);
+  reads_output_ = false;
+}
+
+void Process::read_output_again() {
+  const std::lock_guard lock(mutex_);
+  reads_output_ = true;
+  changed_.notify_all();
+}
+
 void Process::read_output() {
   char buffer[4096];
   for (;;) {
+    {
+      std::unique_lock lock(mutex_);
+      changed_.wait(lock, [this] { return reads_output_; });
+    }
     const ssize_t count = ::read(output_fd_, buffer, sizeof buffer);
     if (count < 0 && errno == EINTR) continue;
     const std::lock_guard lock(mutex_);
@@ -205,8 +222,10 @@ void Process::signal(int number) {
 std::optional<int> Process::wait(std::chrono::milliseconds timeout) {
   std::unique_lock lock(mutex_);
   // Its last words too: the exit may be seen before the pipe has been read to its end.
-  changed_.wait_for(lock, timeout,
-                    [&] { return (status_.has_value() && output_closed_) || pid_ <= 0; });
+  changed_.wait_for(lock, timeout, [&] {
+    const bool has_all = output_closed_ || !reads_output_;
+    return (status_.has_value() && has_all) || pid_ <= 0;
+  });
   return status_;
 }
 

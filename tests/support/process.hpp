@@ -29,6 +29,7 @@ struct ProcessOptions {
   /// Sockets that the program finds as systemd passes them (LISTEN_FDS), and their names.
   std::vector<int> passed{};
   std::string passed_names{};
+  std::optional<int> output_pipe_bytes{};  ///< Of the pipe that takes its outputs.
 };
 
 /// A program that runs for as long as this object lives. Both its outputs are kept, and printed
@@ -59,6 +60,9 @@ class Process {
   bool ended();
   pid_t pid() const { return pid_; }
   std::string output();
+  /// Stops reading its outputs, as a stopped `tee` does, and goes on.
+  void read_no_output();
+  void read_output_again();
 
  private:
   void read_output();
@@ -71,6 +75,7 @@ class Process {
   std::condition_variable changed_;
   std::string output_;
   bool output_closed_ = false;
+  bool reads_output_ = true;
   std::optional<int> status_;
   bool stopped_ = false;
 

@@ -17,6 +17,16 @@ using Code = StoreError::Code;
 /// The settings noted last are near the end: few decisions come between two starts.
 constexpr std::size_t noted_page_lines = 500;
 
+AuditEntry entry_of_process(std::string what, std::string ref) {
+  AuditEntry entry;
+  entry.who = ref.substr(0, ref.find(' '));
+  entry.role = entry.who;
+  entry.login = "process";
+  entry.what = std::move(what);
+  entry.ref = std::move(ref);
+  return entry;
+}
+
 StoreError too_busy() { return {Code::unavailable, "other processes keep appending to the audit"}; }
 
 }  // namespace
@@ -256,16 +266,40 @@ Task<void> AuditTrail::conclude_later(AuditEntry outcome, std::optional<Doubt> d
   --owed_;
 }
 
+// ---- lines that the log has lost ----
+
+void AuditTrail::note_lost_in_log(std::uint64_t seq, std::string process) {
+  ++losses_;
+  loop_.post([this, seq, process = std::move(process)]() mutable {
+    lost_.push_back(seq);
+    if (lost_.size() == 1) loop_.spawn(note_losses(std::move(process)));
+  });
+}
+
+Task<void> AuditTrail::note_losses(std::string process) {
+  AuditEntry entry = entry_of_process(std::string(lost_in_log), std::move(process));
+  while (!lost_.empty()) {
+    const std::size_t count = lost_.size();
+    const auto [first, last] = std::ranges::minmax(lost_);
+    entry.after = std::to_string(count) + " of the lines " + std::to_string(first) + " to " +
+                  std::to_string(last) + " are not in the log of this process";
+    auto appending = append(entry);
+    const auto done = co_await appending;
+    if (done) {
+      lost_.erase(lost_.begin(), lost_.begin() + static_cast<std::ptrdiff_t>(count));
+      losses_ -= count;
+      continue;
+    }
+    auto sleeping = loop_.sleep(limits::audit_retry_interval);
+    co_await sleeping;
+  }
+}
+
 // ---- settings ----
 
 void AuditTrail::note_settings(std::string what, std::string ref,
                                std::vector<NotedSetting> settings) {
-  AuditEntry entry;
-  entry.who = ref.substr(0, ref.find(' '));
-  entry.role = entry.who;
-  entry.login = "process";
-  entry.what = std::move(what);
-  entry.ref = std::move(ref);
+  AuditEntry entry = entry_of_process(std::move(what), std::move(ref));
   notes_.push_back({std::move(entry), std::move(settings)});
   if (is_noting_) return;
   is_noting_ = true;

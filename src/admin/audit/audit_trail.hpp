@@ -7,6 +7,7 @@
 #include <idem/log.hpp>
 #include <idem/store.hpp>
 
+#include <atomic>
 #include <deque>
 #include <expected>
 #include <optional>
@@ -20,6 +21,9 @@ namespace idem::admin {
 /// only; the loop runs until all tasks have ended, or no more.
 class AuditTrail {
  public:
+  /// What the line about losses of the log says was done. The log does not report its own loss.
+  static constexpr std::string_view lost_in_log = "log.lost";
+
   /// All outlive it.
   AuditTrail(Loop& loop, Store& store, LogSink log);
   AuditTrail(const AuditTrail&) = delete;
@@ -36,6 +40,13 @@ class AuditTrail {
   /// Appends a line if the settings differ from those that the last line about `ref` names. Goes on
   /// in the background until the store confirms it. Later calls come behind earlier ones.
   void note_settings(std::string what, std::string ref, std::vector<NotedSetting> settings);
+
+  /// The log has lost the event of line `seq`: appends a line `lost_in_log` that says so. Goes on
+  /// in the background until the store confirms it. `process`: as `ref` in note_settings(). Safe
+  /// from any thread.
+  void note_lost_in_log(std::uint64_t seq, std::string process);
+  /// Losses that no line names yet. Safe from any thread.
+  std::size_t losses_to_note() const noexcept { return losses_.load(); }
 
  private:
   /// The end of the journal, as this process has seen it last.
@@ -78,6 +89,7 @@ class AuditTrail {
   Task<void> conclude_later(AuditEntry outcome, std::optional<Doubt> doubt);
   Task<void> note_all();
   Task<std::expected<bool, StoreError>> note(Note& note);
+  Task<void> note_losses(std::string process);
   using Noted = std::vector<std::pair<std::string, std::string>>;
   /// The settings that the last line about `ref` names, and the id of its secret.
   Task<std::expected<std::optional<AuditLine>, StoreError>> last_noted(const std::string& ref);
@@ -95,6 +107,8 @@ class AuditTrail {
   std::size_t owed_ = 0;
   std::deque<Note> notes_;
   bool is_noting_ = false;
+  std::atomic<std::size_t> losses_{0};
+  std::vector<std::uint64_t> lost_;         ///< Those of them that the loop knows of.
   std::vector<NotedSetting> shown_before_;  ///< Those of the last note, for `before`.
 };
 

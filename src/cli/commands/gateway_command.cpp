@@ -8,6 +8,7 @@
 #include "cli/commands/series.hpp"
 #include "cli/commands/signals.hpp"
 #include "cli/commands/tracing.hpp"
+#include "cli/process/finish_log.hpp"
 #include "cli/process/handover.hpp"
 #include "cli/process/passed_sockets.hpp"
 #include "cli/process/resources.hpp"
@@ -47,12 +48,13 @@ constexpr auto farewell_time = std::chrono::seconds(1);
 
 class GatewayProcess {
  public:
-  GatewayProcess(const SettingsSource& source, ReadSettings read, LogSink log)
+  GatewayProcess(const SettingsSource& source, ReadSettings read, ProcessLog& process_log)
       : source_(source),
         given_(std::move(read.given)),
         reloads_(source, given_),
         options_(std::move(read.options)),
-        log_(std::move(log)) {}
+        process_log_(process_log),
+        log_(process_log.sink()) {}
 
   int run() {
     signals_ = block_signals();
@@ -108,9 +110,7 @@ class GatewayProcess {
   }
 
  private:
-  int fail(const StartFailure& failure) {
-    return fail_start("gateway", options_.log_format, log_, failure);
-  }
+  int fail(const StartFailure& failure) { return process_log_.fail_start("gateway", failure); }
 
   std::expected<void, StartFailure> open() {
     auto store = open_configured_store(options_, true, log_);
@@ -229,6 +229,7 @@ class GatewayProcess {
     admin_settings_ = settings_;
     admin_policies_ = effective_routes(given_, settings_->routes);
     audit_ = std::make_unique<admin::AuditTrail>(*admin_loop_, *store_, log_);
+    tell_of_lost_lines(process_log_, *audit_, "gateway " + options_.listen);
   }
 
   // Without an admin listener: nothing, so that no token lies about.
@@ -237,6 +238,7 @@ class GatewayProcess {
     auto login = admin::Login::open(options_.login, log_);
     if (!login) return std::unexpected(given_.admin.place.text() + ": " + login.error());
     explainer_ = std::make_unique<gateway::Explainer>(*admin_loop_, *store_);
+    loop_watch_ = std::make_unique<LoopWatch>(*admin_loop_, loops_to_watch());
     admin_ = admin::make_admin({.loop = *admin_loop_,
                                 .store = search_->indexed(),
                                 .spill = *spill_,
@@ -262,6 +264,7 @@ class GatewayProcess {
                                 .reloading = reloads_.for_admin(),
                                 .route_policies = [this] { return admin_policies_; },
                                 .observing_now = [this] { return shared_->shadow->under_way(); },
+                                .loops = loop_watch_.get(),
                                 .explain =
                                     [this](const RequestInQuestion& request) {
                                       return explainer_->explain(admin_settings_, request);
@@ -269,11 +272,23 @@ class GatewayProcess {
     return {};
   }
 
+  std::vector<LoopWatch::Watched> loops_to_watch() const {
+    std::vector<LoopWatch::Watched> watched;
+    for (const auto& loop : loops_) {
+      watched.push_back({"Loop " + std::to_string(watched.size() + 1) + " of " +
+                             std::to_string(loops_.size()) + " of the client listener",
+                         loop.get(), true});
+    }
+    watched.push_back({"The loop of stored requests", dispatch_loop_.get(), false});
+    return watched;
+  }
+
   metrics::Gauges gauges() const {
     const StoreHealth store = store_->health();
     return {.census = {},
             .open_connections = gateway_server_->open_connections(),
             .refused_connections = gateway_server_->refused_connections(),
+            .log_lines_dropped = process_log_.lost(),
             .waiting_requests = shared_->waiters->waiting(),
             .unsettled_attempts = shared_->unsettled.load(),
             .store_answers = store.answers,
@@ -354,6 +369,7 @@ class GatewayProcess {
     // Nobody takes over from a process that was to stop, or whose threads still use descriptors.
     if (ends_asked_ > 0 || !is_drained) return end(is_drained);
     close();
+    process_log_.flush(limits::log_flush_max);
     log_(LogLevel::error, "handover_failed", {{"reason", handover_.exec()}});
     return failed;
   }
@@ -365,7 +381,10 @@ class GatewayProcess {
   }
 
   int end(bool is_drained) {
-    if (!is_drained) std::_Exit(failed);
+    if (!is_drained) {
+      finish_log(process_log_, *audit_);
+      std::_Exit(failed);
+    }
     close();
     return done;
   }
@@ -405,6 +424,7 @@ class GatewayProcess {
     relay_.reset();
     reconciling_.reset();
     runner_->stop();
+    finish_log(process_log_, *audit_);
     for (auto& loop : loops_) loop->stop();
     dispatch_loop_->stop();
     admin_loop_->stop();
@@ -414,6 +434,7 @@ class GatewayProcess {
     // Observations of shadow routes may still wait for these, on loops that no longer run. Their
     // digests ask the store for its secrets.
     digesting_.reset();
+    spill_->threads().end();
     store_.reset();
     shared_->shadow->close();
     log_(LogLevel::info, "stopped", {});
@@ -446,6 +467,7 @@ class GatewayProcess {
   GatewayFlags given_;
   Reloads reloads_;
   const GatewayOptions options_;  ///< As at the start; `settings_` are the current ones.
+  ProcessLog& process_log_;
   LogSink log_;
   Millis longest_{};
   std::unique_ptr<metrics::Registry> registry_;
@@ -470,6 +492,7 @@ class GatewayProcess {
   std::unique_ptr<gateway::Dispatcher> dispatcher_;
   std::unique_ptr<gateway::SearchIndex> search_;  ///< On the same loop.
   std::unique_ptr<Loop> admin_loop_;
+  std::unique_ptr<LoopWatch> loop_watch_;  ///< On the admin loop.
   std::vector<std::unique_ptr<gateway::Gateway>> gateways_;
   std::unique_ptr<gateway::Explainer> explainer_;  ///< Of the admin loop's thread.
   std::unique_ptr<admin::AuditTrail> audit_;       ///< Likewise.
@@ -490,9 +513,9 @@ int run_gateway(const SettingsSource& source) {
   auto read = source.read();
   if (!read) return source.refuse("gateway", read.error());
   if (read->options.core_dumps) allow_core_dumps();
-  auto log = stderr_log(read->options.log_format);
-  log_warnings(*read, log);
-  GatewayProcess process(source, std::move(*read), std::move(log));
+  ProcessLog log(read->options.log_format);
+  log_warnings(*read, log.sink());
+  GatewayProcess process(source, std::move(*read), log);
   return process.run();
 }
 

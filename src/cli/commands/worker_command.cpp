@@ -3,6 +3,7 @@
 #include "cli/commands/core_dumps.hpp"
 #include "cli/commands/reconciling.hpp"
 #include "cli/commands/signals.hpp"
+#include "cli/process/finish_log.hpp"
 #include "cli/process/service_manager.hpp"
 #include "cli/settings/noted_settings.hpp"
 #include "cli/settings/opening.hpp"
@@ -21,13 +22,16 @@ namespace {
 
 class WorkerProcess {
  public:
-  WorkerProcess(ReadSettings read, LogSink log)
-      : given_(std::move(read.given)), options_(std::move(read.options)), log_(std::move(log)) {}
+  WorkerProcess(ReadSettings read, ProcessLog& process_log)
+      : given_(std::move(read.given)),
+        options_(std::move(read.options)),
+        process_log_(process_log),
+        log_(process_log.sink()) {}
 
   int run() {
     signals_ = block_signals();
     if (const auto opened = open(); !opened) {
-      return fail_start("worker", options_.log_format, log_, opened.error());
+      return process_log_.fail_start("worker", opened.error());
     }
     start();
     int signal = 0;
@@ -47,6 +51,7 @@ class WorkerProcess {
     if (!store) return std::unexpected(std::move(store.error()));
     store_ = std::move(*store);
     audit_ = std::make_unique<admin::AuditTrail>(loop_, *store_, log_);
+    tell_of_lost_lines(process_log_, *audit_, "worker " + options_.admin);
     if (!options_.destinations.empty() && store_->transactions() == nullptr) {
       return std::unexpected(StartFailure{no_outbox(), usage});
     }
@@ -80,6 +85,7 @@ class WorkerProcess {
                                 .gauges =
                                     [this] {
                                       metrics::Gauges gauges;
+                                      gauges.log_lines_dropped = process_log_.lost();
                                       gauges.destinations = names_of(options_.destinations);
                                       return gauges;
                                     },
@@ -142,8 +148,10 @@ class WorkerProcess {
     relay_.reset();
     reconciling_.reset();
     runner_->stop();
+    finish_log(process_log_, *audit_);
     loop_.stop();
     thread_.join();
+    spill_->threads().end();
     admin_.reset();
     store_.reset();
     log_(LogLevel::info, "stopped", {});
@@ -152,6 +160,7 @@ class WorkerProcess {
 
   GatewayFlags given_;
   const GatewayOptions options_;
+  ProcessLog& process_log_;
   LogSink log_;
   sigset_t signals_{};
   std::atomic<bool> draining_{false};
@@ -174,9 +183,9 @@ int run_worker(const SettingsSource& source) {
   auto read = source.read();
   if (!read) return source.refuse("worker", read.error());
   if (read->options.core_dumps) allow_core_dumps();
-  auto log = stderr_log(read->options.log_format);
-  log_warnings(*read, log);
-  WorkerProcess process(std::move(*read), std::move(log));
+  ProcessLog log(read->options.log_format);
+  log_warnings(*read, log.sink());
+  WorkerProcess process(std::move(*read), log);
   return process.run();
 }
 

@@ -1,7 +1,12 @@
-#include "cli/commands.hpp"
+#include "cli/process/process_log.hpp"
+
+#include "admin/audit/audit_trail.hpp"
 #include "cli/terminal/messages.hpp"
 #include "cli/terminal/terminal.hpp"
+#include "core/bytes/last_words.hpp"
 #include "core/exchange/problem.hpp"
+
+#include <idem/worker_limits.hpp>
 
 #include <fmt/chrono.h>
 #include <fmt/format.h>
@@ -9,8 +14,10 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <cstdio>
-#include <mutex>
+#include <atomic>
+#include <charconv>
+#include <iterator>
+#include <utility>
 
 namespace idem::cli {
 namespace {
@@ -99,27 +106,126 @@ std::string json_line(LogLevel level, std::string_view event,
   return line + "}";
 }
 
+constexpr std::string_view audit_event = "audit";
+
+/// Events that say how the process is, and few at that: a client cannot cause one whenever it
+/// likes. All others share the room of the lines that clients cause.
+constexpr std::string_view of_process[] = {
+    "admin_token",
+    "admin_token_made",
+    "admin_token_revoked",
+    "admin_without_tokens",
+    audit_event,
+    "audit_broken",
+    "audit_lines_lost",
+    "audit_outcome_waits",
+    "audit_waits",
+    "console_login",
+    "drain_timed_out",
+    "draining",
+    "handing_over",
+    "handover_failed",
+    "handover_refused",
+    "listening",
+    "provider_failing",
+    "provider_recovered",
+    "reload_failed",
+    "reload_refused",
+    "reloaded",
+    "setting_differs",
+    "settings_refused",
+    "settings_warning",
+    "socket_not_used",
+    "start_failed",
+    "stopped",
+    "store_available",
+    "store_new",
+    "store_opened",
+    "store_unavailable",
+    "store_warning",
+    "traces_failing",
+    "traces_recovered",
+    "upstream_failing",
+    "upstream_recovered",
+    "working",
+};
+
+LogWriter::Kind kind_of(std::string_view event) {
+  const bool is_known = std::ranges::find(of_process, event) != std::end(of_process);
+  return is_known ? LogWriter::Kind::of_process : LogWriter::Kind::of_clients;
+}
+
+std::uint64_t seq_to_tell(std::initializer_list<LogField> fields) {
+  std::uint64_t seq = 0;
+  for (const LogField& field : fields) {
+    // Else each line about a loss would be a further loss.
+    if (field.name == "what" && field.value == admin::AuditTrail::lost_in_log) return 0;
+    if (field.name != "seq") continue;
+    std::from_chars(field.value.data(), field.value.data() + field.value.size(), seq);
+  }
+  return seq;
+}
+
+/// For code that has no log at hand.
+std::atomic<ProcessLog*> the_log{nullptr};
+
+constexpr ProcessLines lines_of_the_log{
+    .write =
+        [](std::string_view line) noexcept {
+          the_log.load()->sink()(LogLevel::error, "internal_error",
+                                 {{"reason", std::string(line)}});
+        },
+    .flush = []() noexcept { the_log.load()->flush(limits::log_abort_flush_max); }};
+
 }  // namespace
 
-LogSink stderr_log(const std::string& format) {
-  auto mutex = std::make_shared<std::mutex>();
-  const bool json = format == "json";
+ProcessLog::ProcessLog(const std::string& format) : is_json_(format == "json") {
   const bool colours = has_colours(STDERR_FILENO);
-  return [mutex, json, colours](LogLevel level, std::string_view event,
-                                std::initializer_list<LogField> fields) {
-    const std::string line =
-        (json ? json_line(level, event, fields) : text_line(level, event, fields, colours)) + "\n";
-    std::lock_guard lock(*mutex);
-    std::fwrite(line.data(), 1, line.size(), stderr);
+  as_line_ = [json = is_json_, colours](LogLevel level, std::string_view event,
+                                        std::initializer_list<LogField> fields) {
+    return (json ? json_line(level, event, fields) : text_line(level, event, fields, colours)) +
+           "\n";
+  };
+  writer_ = std::make_shared<LogWriter>(
+      STDERR_FILENO, LogWriter::Hooks{.report =
+                                          [as_line = as_line_](const LogWriter::Lost& lost) {
+                                            return as_line(
+                                                LogLevel::warning, "log_lines_dropped",
+                                                {{"lines", lost.lines}, {"seconds", lost.seconds}});
+                                          },
+                                      .lost_marked =
+                                          [lost_audit = lost_audit_](std::uint64_t seq) {
+                                            const std::lock_guard lock(lost_audit->mutex);
+                                            if (lost_audit->told) lost_audit->told(seq);
+                                          }});
+  the_log.store(this);
+  use_process_lines(&lines_of_the_log);
+}
+
+ProcessLog::~ProcessLog() {
+  when_audit_line_is_lost({});
+  writer_->flush(limits::log_flush_max);
+  use_process_lines(nullptr);
+}
+
+LogSink ProcessLog::sink() const {
+  return [writer = writer_, as_line = as_line_](LogLevel level, std::string_view event,
+                                                std::initializer_list<LogField> fields) {
+    writer->write(kind_of(event), as_line(level, event, fields),
+                  event == audit_event ? seq_to_tell(fields) : 0);
   };
 }
 
-int fail_start(const char* command, const std::string& format, const LogSink& log,
-               const StartFailure& failure) {
-  if (format == "json") {
-    log(LogLevel::error, "start_failed", {{"reason", failure.why}});
+void ProcessLog::when_audit_line_is_lost(std::function<void(std::uint64_t seq)> told) {
+  const std::lock_guard lock(lost_audit_->mutex);
+  lost_audit_->told = std::move(told);
+}
+
+int ProcessLog::fail_start(const char* command, const StartFailure& failure) const {
+  if (is_json_) {
+    sink()(LogLevel::error, "start_failed", {{"reason", failure.why}});
   } else {
-    say_error(command, failure.why, failure.exit_code);
+    writer_->write(LogWriter::Kind::of_process, error_line(command, failure.why));
   }
   return failure.exit_code;
 }

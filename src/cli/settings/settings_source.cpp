@@ -264,7 +264,8 @@ int SettingsSource::refuse(const char* command, const std::vector<std::string>& 
   const auto given = gather(ignored);
   const auto warnings = variables_without_effect();
   if (given && given->log_format.text == "json") {
-    const auto log = stderr_log(given->log_format.text);
+    const ProcessLog process_log(given->log_format.text);
+    const auto log = process_log.sink();
     for (const auto& line : warnings) {
       log(LogLevel::warning, "settings_warning", {{"reason", line}});
     }

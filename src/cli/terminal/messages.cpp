@@ -9,15 +9,29 @@
 
 namespace idem::cli {
 
+namespace {
+
+std::string program_of(std::string_view command) {
+  return "idem" + std::string(command.empty() ? "" : " ") + std::string(command);
+}
+
+std::string line_of(std::string_view program, const std::string& sentence) {
+  return in_tone(std::string(program) + ":", Tone::bad, STDERR_FILENO) + " " + sentence + "\n";
+}
+
+}  // namespace
+
+std::string error_line(std::string_view command, const std::string& sentence) {
+  return line_of(program_of(command), sentence);
+}
+
 int say_error(std::string_view command, const std::string& sentence, int code) {
-  const std::string who = "idem" + std::string(command.empty() ? "" : " ") + std::string(command);
-  return say_error_of(who, sentence, code);
+  return say_error_of(program_of(command), sentence, code);
 }
 
 int say_error_of(std::string_view program, const std::string& sentence, int code) {
   erase_progress();
-  const std::string who = std::string(program) + ":";
-  const std::string line = in_tone(who, Tone::bad, STDERR_FILENO) + " " + sentence + "\n";
+  const std::string line = line_of(program, sentence);
   std::fwrite(line.data(), 1, line.size(), stderr);
   return code;
 }

@@ -1,13 +1,15 @@
 #include <idem/assert.hpp>
 
-#include <cstdio>
+#include "core/bytes/last_words.hpp"
+
 #include <cstdlib>
+#include <string>
 
 namespace idem {
 
 void assertion_failed(const char* condition, std::source_location where) noexcept {
-  std::fprintf(stderr, "idem: broken invariant: %s at %s:%u in %s\n", condition, where.file_name(),
-               where.line(), where.function_name());
+  say_last_words(std::string("idem: broken invariant: ") + condition + " at " + where.file_name() +
+                 ":" + std::to_string(where.line()) + " in " + where.function_name());
   std::abort();
 }
 

@@ -53,6 +53,7 @@ constexpr std::array<StripeError, problem_code_count> stripe_errors{{
     {upstream_failed, api},
     {upstream_timeout, api},
     {draining, api},
+    {loop_stalled, api},
     {not_found, invalid},
     {invalid_request, invalid},
     {state_refused, invalid},

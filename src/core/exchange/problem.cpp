@@ -42,6 +42,7 @@ constexpr std::array<ProblemKind, problem_code_count> kinds{{
     {upstream_failed, "upstream_failed", 502, "The upstream gave no valid answer", none},
     {upstream_timeout, "upstream_timeout", 504, "The upstream did not answer in time", none},
     {draining, "draining", 503, "The gateway is stopping", none},
+    {loop_stalled, "loop_stalled", 503, "An event loop stands still", none},
     {not_found, "not_found", 404, "There is nothing here", never},
     {invalid_request, "invalid_request", 400, "The request cannot be understood", none},
     {state_refused, "state_refused", 409, "The record's state does not allow it", none},

@@ -56,6 +56,7 @@ enum class ProblemCode : std::uint8_t {
   upstream_failed,
   upstream_timeout,
   draining,
+  loop_stalled,
   not_found,
   invalid_request,
   state_refused,

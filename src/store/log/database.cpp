@@ -2,6 +2,7 @@
 
 #include "core/bytes/byte_cursor.hpp"
 #include "core/bytes/checksum.hpp"
+#include "core/bytes/last_words.hpp"
 #include "store/embedded/room_on_disk.hpp"
 #include "store/log/files.hpp"
 #include "store/log/index_options.hpp"
@@ -471,9 +472,8 @@ void Database::fail_closed(const Status& status, std::string_view doing) const n
 }
 
 void Database::fail_closed(std::string_view why, std::string_view doing) const noexcept {
-  std::fprintf(stderr, "idem: log store failed path=%s doing=%.*s: %.*s; stopping\n", path_.c_str(),
-               static_cast<int>(doing.size()), doing.data(), static_cast<int>(why.size()),
-               why.data());
+  say_last_words("idem: log store failed path=" + path_ + " doing=" + std::string(doing) + ": " +
+                 std::string(why) + "; stopping");
   std::abort();
 }
 

@@ -1,5 +1,7 @@
 #include "store/log/files.hpp"
 
+#include "core/bytes/last_words.hpp"
+
 #include <fcntl.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -61,8 +63,8 @@ void sync_folder(const std::string& folder) {
 }
 
 void fail_closed(const std::string& folder, std::string_view doing) noexcept {
-  std::fprintf(stderr, "idem: log store failed path=%s doing=%.*s: %s; stopping\n", folder.c_str(),
-               static_cast<int>(doing.size()), doing.data(), std::strerror(errno));
+  say_last_words("idem: log store failed path=" + folder + " doing=" + std::string(doing) + ": " +
+                 std::strerror(errno) + "; stopping");
   std::abort();
 }
 

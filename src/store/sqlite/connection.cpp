@@ -1,15 +1,16 @@
 #include "store/sqlite/connection.hpp"
 
-#include <cstdio>
+#include "core/bytes/last_words.hpp"
+
 #include <cstdlib>
 
 namespace idem::sqlite {
 
 void fail_closed(sqlite3* db, std::string_view doing) noexcept {
   const char* path = sqlite3_db_filename(db, "main");
-  std::fprintf(stderr, "idem: sqlite store failed path=%s doing=%.*s code=%d: %s; stopping\n",
-               path ? path : "?", static_cast<int>(doing.size()), doing.data(),
-               sqlite3_extended_errcode(db), sqlite3_errmsg(db));
+  say_last_words(std::string("idem: sqlite store failed path=") + (path ? path : "?") + " doing=" +
+                 std::string(doing) + " code=" + std::to_string(sqlite3_extended_errcode(db)) +
+                 ": " + sqlite3_errmsg(db) + "; stopping");
   std::abort();
 }
 

@@ -1,0 +1,23 @@
+#include "cli/process/finish_log.hpp"
+
+#include <idem/worker_limits.hpp>
+
+#include <thread>
+
+namespace idem::cli {
+
+void tell_of_lost_lines(ProcessLog& log, admin::AuditTrail& audit, const std::string& process) {
+  log.when_audit_line_is_lost(
+      [&audit, process](std::uint64_t seq) { audit.note_lost_in_log(seq, process); });
+}
+
+void finish_log(ProcessLog& log, const admin::AuditTrail& audit) {
+  log.flush(limits::log_flush_max);
+  log.when_audit_line_is_lost({});
+  const auto end = MonotonicClock::now() + limits::log_flush_max;
+  while (audit.losses_to_note() > 0 && MonotonicClock::now() < end) {
+    std::this_thread::sleep_for(Millis(5));
+  }
+}
+
+}  // namespace idem::cli

@@ -1,0 +1,32 @@
+#include "loop/loop_watch.hpp"
+
+#include <algorithm>
+
+namespace idem {
+
+LoopWatch::LoopWatch(Loop& from, const std::vector<Watched>& watched)
+    : Timed(from), last_(MonotonicClock::now()) {
+  for (const Watched& one : watched) seen_.push_back({one, one.loop->ticks()});
+}
+
+void LoopWatch::tick(MonotonicTime now) {
+  const Millis passed = std::min<Millis>(now - last_, 4 * Loop::tick_interval);
+  last_ = now;
+  for (Seen& one : seen_) {
+    const std::uint64_t ticks = one.watched.loop->ticks();
+    one.standing = ticks == one.ticks ? one.standing + passed : Millis(0);
+    one.ticks = ticks;
+  }
+}
+
+std::optional<LoopWatch::Standstill> LoopWatch::longest(Millis least, bool only_of_clients) const {
+  const Seen* longest = nullptr;
+  for (const Seen& one : seen_) {
+    if (one.standing < least || (only_of_clients && !one.watched.serves_clients)) continue;
+    if (longest == nullptr || one.standing > longest->standing) longest = &one;
+  }
+  if (longest == nullptr) return std::nullopt;
+  return Standstill{longest->watched.name, longest->standing};
+}
+
+}  // namespace idem

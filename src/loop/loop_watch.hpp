@@ -1,0 +1,43 @@
+#pragma once
+
+#include "loop/loop.hpp"
+
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace idem {
+
+/// Sees from one loop whether others still turn. The time in which the watching loop itself did not
+/// run counts at most as its own tick took: a process that was stopped, or a machine that slept,
+/// has no loop that stands still. Loop's thread only; the watched loops outlive it.
+class LoopWatch final : public Timed {
+ public:
+  struct Watched {
+    std::string name;  ///< For people.
+    const Loop* loop;
+    bool serves_clients;
+  };
+  struct Standstill {
+    std::string name;
+    Millis lasting;
+  };
+
+  LoopWatch(Loop& from, const std::vector<Watched>& watched);
+
+  void tick(MonotonicTime now) override;
+
+  /// The loop that has not completed a turn for longest, if that is `least` or more.
+  std::optional<Standstill> longest(Millis least, bool only_of_clients) const;
+
+ private:
+  struct Seen {
+    Watched watched;
+    std::uint64_t ticks = 0;
+    Millis standing{0};
+  };
+  std::vector<Seen> seen_;
+  MonotonicTime last_;
+};
+
+}  // namespace idem
