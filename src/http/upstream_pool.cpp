@@ -1,63 +1,18 @@
 #include "http/upstream_pool.hpp"
 
+#include "connect/connect_limits.hpp"
 #include "loop/asio.hpp"
+#include "loop/connecting.hpp"
 
 #include <idem/limits.hpp>
 
-namespace idem::http {
+#include <algorithm>
 
-struct UpstreamPool::Endpoints {
-  std::vector<asio::ip::tcp::endpoint> all;
-};
+namespace idem::http {
 
 using boost::system::error_code;
 
 namespace {
-
-/// Cancels a connecting socket at its deadline.
-class ConnectDeadline final : Timed {
- public:
-  ConnectDeadline(Loop& loop, Socket& socket, MonotonicTime at)
-      : Timed(loop), socket_(socket), at_(at) {}
-  bool passed() const noexcept { return passed_; }
-
- private:
-  void tick(MonotonicTime now) override {
-    if (now < at_) return;
-    passed_ = true;
-    error_code ignored;
-    socket_.close(ignored);
-  }
-  Socket& socket_;
-  MonotonicTime at_;
-  bool passed_ = false;
-};
-
-/// A name's look-up with its time limit; the first to end resumes the caller. Shared, because the
-/// look-up may outlive the caller.
-struct LookUp {
-  using Answer = std::expected<std::vector<asio::ip::tcp::endpoint>, std::string>;
-
-  LookUp(Loop& loop, MonotonicTime deadline)
-      : resolver(loop.context()), time_limit(loop.context(), deadline - MonotonicClock::now()) {}
-
-  static void start(const std::shared_ptr<LookUp>& self, const HostPort& name) {
-    self->resolver.async_resolve(
-        name.host, name.port, [self](const error_code& error, const auto& entries) {
-          self->answer.emplace();
-          if (error) {
-            self->answer = std::unexpected("resolving the upstream failed: " + error.message());
-          } else {
-            for (const auto& entry : entries) (*self->answer)->push_back(entry.endpoint());
-          }
-          self->time_limit.cancel();
-        });
-  }
-
-  asio::ip::basic_resolver<asio::ip::tcp, Executor> resolver;
-  LoopTimer time_limit;
-  std::optional<Answer> answer;
-};
 
 using Reason = ConnectFailure::Reason;
 
@@ -90,7 +45,10 @@ std::expected<UpstreamAddress, std::string> parse_upstream_url(const std::string
 }
 
 UpstreamPool::UpstreamPool(Loop& loop, UpstreamAddress address, Options options)
-    : Timed(loop), address_(std::move(address)), options_(std::move(options)) {}
+    : Timed(loop), address_(std::move(address)), options_(std::move(options)) {
+  const auto numeric = numeric_peer(address_.endpoint.host, address_.endpoint.port);
+  if (numeric) kept_ = NameAnswer{{*numeric}, MonotonicTime::max()};
+}
 
 std::unique_ptr<Wire> UpstreamPool::take_idle() {
   const MonotonicTime fresh_since = MonotonicClock::now() - options_.keep_alive_idle;
@@ -114,77 +72,66 @@ void UpstreamPool::give_back(std::unique_ptr<Wire> wire) {
   idle_.push_back({std::move(wire), MonotonicClock::now()});
 }
 
-UpstreamPool::Endpoints UpstreamPool::numeric_endpoint() const {
-  error_code error;
-  const auto address = asio::ip::make_address(address_.endpoint.host, error);
-  if (error) return {};
-  const auto port = static_cast<std::uint16_t>(std::stoul(address_.endpoint.port));
-  return {{asio::ip::tcp::endpoint(address, port)}};
-}
-
 Task<UpstreamPool::Connected> UpstreamPool::connect() {
   const MonotonicTime deadline = MonotonicClock::now() + options_.connect_timeout;
-  const auto endpoints = co_await resolve(deadline);
-  if (!endpoints) co_return Connected(std::unexpected(endpoints.error()));
-  auto connected = co_await connect_to(*endpoints, deadline);
-  if (!connected || !address_.tls) co_return connected;
-  Wire& wire = **connected;
-  const bool secured = co_await secure(wire, deadline);
-  if (secured) co_return connected;
-  const bool timed_out = wire.trouble() == Wire::Trouble::timeout;
-  co_return Connected(
-      not_connected(timed_out ? Reason::timeout : Reason::tls,
-                    "TLS with the upstream failed: " +
-                        (timed_out ? std::string("it took too long") : wire.tls()->why())));
+  auto resolving = resolve(deadline);
+  auto answer = co_await std::move(resolving);
+  if (!answer) co_return Connected(std::unexpected(std::move(answer.error())));
+  auto connecting = connect_to(*answer, deadline);
+  auto connected = co_await std::move(connecting);
+  if (!connected) co_return connected;
+  if (address_.tls) {
+    Wire& wire = **connected;
+    const bool secured = co_await secure(wire, deadline);
+    if (!secured) {
+      const bool timed_out = wire.trouble() == Wire::Trouble::timeout;
+      const std::string why = timed_out ? std::string("it took too long") : wire.tls()->why();
+      forget_name();
+      co_return Connected(not_connected(timed_out ? Reason::timeout : Reason::tls,
+                                        "TLS with the upstream failed: " + why));
+    }
+  }
+  if (answer->was_reordered) kept_ = std::move(*answer);
+  co_return connected;
 }
 
-// A numeric host needs no look-up, and so no wait for the resolver's one thread. A look-up that has
-// begun cannot be cancelled, but no request waits for its end.
-Task<std::expected<UpstreamPool::Endpoints, ConnectFailure>> UpstreamPool::resolve(
+Task<std::expected<UpstreamPool::NameAnswer, ConnectFailure>> UpstreamPool::resolve(
     MonotonicTime deadline) {
-  using Result = std::expected<Endpoints, ConnectFailure>;
-  Endpoints found = numeric_endpoint();
-  if (!found.all.empty()) co_return Result(std::move(found));
-  const auto looked_up = std::make_shared<LookUp>(loop_, deadline);
-  LookUp::start(looked_up, address_.endpoint);
-  const auto start = [&](Resumption<error_code> over) {
-    looked_up->time_limit.async_wait(std::move(over));
-  };
-  auto waiting = suspend<error_code>(start);
-  co_await waiting;
-  if (!looked_up->answer) {
-    looked_up->resolver.cancel();  // One that has not begun never does.
-    co_return Result(not_connected(Reason::resolve, "resolving the upstream's name timed out"));
+  using Result = std::expected<NameAnswer, ConnectFailure>;
+  const MonotonicTime now = MonotonicClock::now();
+  if (kept_ && now < kept_->until) co_return Result(*kept_);
+  auto looking_up = look_up(loop_, address_.endpoint.host, address_.endpoint.port, deadline);
+  auto peers = co_await std::move(looking_up);
+  if (peers) {
+    co_return Result(NameAnswer{std::move(*peers), now + Millis(limits::name_answer_kept_max)});
   }
-  auto& answer = *looked_up->answer;
-  if (!answer) co_return Result(not_connected(Reason::resolve, std::move(answer.error())));
-  found.all = std::move(*answer);
-  co_return Result(std::move(found));
+  co_return Result(
+      not_connected(Reason::resolve, peers.error().is_late
+                                         ? "resolving the upstream's name timed out"
+                                         : "resolving the upstream failed: " + peers.error().why));
 }
 
-Task<UpstreamPool::Connected> UpstreamPool::connect_to(const Endpoints& endpoints,
-                                                       MonotonicTime deadline) {
-  error_code error;
+Task<UpstreamPool::Connected> UpstreamPool::connect_to(NameAnswer& answer, MonotonicTime deadline) {
   Socket socket(loop_.context());
-  ConnectDeadline limit(loop_, socket, deadline);
-  for (const auto& endpoint : endpoints.all) {
-    error_code ignored;
-    socket.close(ignored);
-    const auto start = [&](Resumption<error_code> done) {
-      socket.async_connect(endpoint, std::move(done));
-    };
-    auto connecting = suspend<error_code>(start);
-    error = co_await connecting;
-    if (!error || limit.passed()) break;
+  auto connecting = connect_to_first(loop_, answer.peers, deadline, socket);
+  const auto accepted = co_await std::move(connecting);
+  if (accepted) {
+    // That one first; the order of the others stays.
+    const auto at = std::ranges::find(answer.peers, *accepted);
+    answer.was_reordered = at != answer.peers.begin();
+    std::rotate(answer.peers.begin(), at, std::next(at));
+    co_return Connected(std::make_unique<Wire>(loop_, std::move(socket)));
   }
-  if (limit.passed()) {
+  forget_name();
+  if (accepted.error().is_late) {
     co_return Connected(not_connected(Reason::timeout, "connecting to the upstream timed out"));
   }
-  if (error) {
-    co_return Connected(
-        not_connected(Reason::connect, "connecting to the upstream failed: " + error.message()));
-  }
-  co_return Connected(std::make_unique<Wire>(loop_, std::move(socket)));
+  co_return Connected(
+      not_connected(Reason::connect, "connecting to the upstream failed: " + accepted.error().why));
+}
+
+void UpstreamPool::forget_name() noexcept {
+  if (kept_ && kept_->until != MonotonicTime::max()) kept_.reset();
 }
 
 Task<bool> UpstreamPool::secure(Wire& wire, MonotonicTime deadline) {

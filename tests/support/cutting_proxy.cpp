@@ -56,11 +56,12 @@ constexpr int look_ms = 20;
 
 }  // namespace
 
-CuttingProxy::CuttingProxy(std::string target) : target_(std::move(target)) {
+CuttingProxy::CuttingProxy(std::string target, const std::string& host)
+    : target_(std::move(target)) {
   listener_ = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
   sockaddr_in address{};
   address.sin_family = AF_INET;
-  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  must(::inet_pton(AF_INET, host.c_str(), &address.sin_addr) == 1);
   must(::bind(listener_, reinterpret_cast<sockaddr*>(&address), sizeof address) == 0);
   must(::listen(listener_, 64) == 0);
   socklen_t size = sizeof address;

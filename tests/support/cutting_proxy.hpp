@@ -16,12 +16,12 @@ namespace idem::test {
 class CuttingProxy {
  public:
   /// `target`: the path of the server's unix socket, or HOST:PORT.
-  explicit CuttingProxy(std::string target);
+  /// It listens on a free port of `host`, an IPv4 address of this machine.
+  explicit CuttingProxy(std::string target, const std::string& host = "127.0.0.1");
   ~CuttingProxy();
   CuttingProxy(const CuttingProxy&) = delete;
   CuttingProxy& operator=(const CuttingProxy&) = delete;
 
-  /// Of 127.0.0.1.
   std::uint16_t port() const { return port_; }
 
   /// The next bytes that the server sends on a connection whose client has sent a message with

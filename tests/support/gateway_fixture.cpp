@@ -139,7 +139,8 @@ void Gateway::start() {
                                                .file_bytes_max = options_.file_bytes_max,
                                                .passed = options_.passed,
                                                .passed_names = options_.passed_names,
-                                               .output_pipe_bytes = options_.output_pipe_bytes});
+                                               .output_pipe_bytes = options_.output_pipe_bytes,
+                                               .hosts = options_.hosts});
   address_ = process_->wait_for_address("gateway");
   admin_ = address_.empty() ? std::string{} : process_->wait_for_address("admin");
 }

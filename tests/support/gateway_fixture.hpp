@@ -45,6 +45,7 @@ struct GatewayOptions {
   std::vector<int> passed{};
   std::string passed_names{};
   std::optional<int> output_pipe_bytes{};
+  std::filesystem::path hosts{};
   /// Given unless empty.
   std::vector<std::string> scope = {"--scope", "header:X-Tenant-Id", "--trust-scope-header"};
 };

@@ -62,12 +62,33 @@ void pass(const std::vector<int>& sockets, std::string& line) {
   std::snprintf(line.data() + name, line.size() + 1 - name, "%d", static_cast<int>(::getpid()));
 }
 
+/// The command, its program first, behind what gives it these hosts.
+std::vector<std::string> command_of(const ProcessOptions& options) {
+  std::vector<std::string> words;
+  if (!options.hosts.empty()) {
+    // Root needs no name space of users.
+    words = {"/usr/bin/unshare",
+             ::geteuid() == 0 ? "-m" : "-rm",
+             "/bin/sh",
+             "-c",
+             "mount --bind \"$0\" /etc/hosts && exec \"$@\"",
+             options.hosts.string()};
+  }
+  words.push_back(options.program.string());
+  words.insert(words.end(), options.arguments.begin(), options.arguments.end());
+  return words;
+}
+
 }  // namespace
+
+bool can_have_own_hosts() {
+  Process process({.program = "/bin/true", .hosts = "/dev/null"});
+  return process.exit_code() == 0;
+}
 
 Process::Process(const ProcessOptions& options) {
   raise_file_limit();
-  std::vector<std::string> words{options.program.string()};
-  words.insert(words.end(), options.arguments.begin(), options.arguments.end());
+  std::vector<std::string> words = command_of(options);
   auto variables = environment_with(options.environment);
   if (!options.passed.empty()) {
     variables.push_back("LISTEN_FDS=" + std::to_string(options.passed.size()));

@@ -30,7 +30,12 @@ struct ProcessOptions {
   std::vector<int> passed{};
   std::string passed_names{};
   std::optional<int> output_pipe_bytes{};  ///< Of the pipe that takes its outputs.
+  /// Lines that the program sees as /etc/hosts, in a mount of its own; can_have_own_hosts().
+  std::filesystem::path hosts{};
 };
+
+/// Whether this machine lets a test do that.
+bool can_have_own_hosts();
 
 /// A program that runs for as long as this object lives. Both its outputs are kept, and printed
 /// when the test has failed. The kernel kills it when the *thread* that started it ends.

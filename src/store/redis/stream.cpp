@@ -1,8 +1,9 @@
 #include "store/redis/stream.hpp"
 
 #include "loop/asio.hpp"
+#include "loop/connecting.hpp"
+#include "loop/deadline.hpp"
 
-#include <boost/asio/connect.hpp>
 #include <boost/asio/ssl/context.hpp>
 #include <boost/asio/ssl/host_name_verification.hpp>
 #include <boost/asio/ssl/stream.hpp>
@@ -20,7 +21,6 @@ namespace {
 
 using asio::ip::tcp;
 using boost::system::error_code;
-using Resolver = asio::ip::basic_resolver<tcp, Executor>;
 
 class Plain final : public Stream {
  public:
@@ -62,40 +62,6 @@ class Encrypted final : public Stream {
   std::unique_ptr<TlsSocket> socket_;
 };
 
-/// Closes a socket whose time is over, so that operations on it end.
-class Deadline final : Timed {
- public:
-  Deadline(Loop& loop, MonotonicTime at, std::function<void()> end)
-      : Timed(loop), at_(at), end_(std::move(end)) {}
-  bool is_over() const noexcept { return over_; }
-
- private:
-  void tick(MonotonicTime now) override {
-    if (over_ || now < at_) return;
-    over_ = true;
-    end_();
-  }
-  MonotonicTime at_;
-  std::function<void()> end_;
-  bool over_ = false;
-};
-
-using Resolved = std::pair<error_code, Resolver::results_type>;
-
-/// Belongs to the look-up that runs, and through `waiting` owns the coroutine that waits for it.
-/// That coroutine only watches it: if each owned the other, neither would end with the loop.
-struct Lookup {
-  explicit Lookup(asio::io_context& context) : resolver(context) {}
-  void end(const error_code& error, Resolver::results_type found) {
-    if (!waiting) return;
-    Resumption<Resolved> done = std::move(*waiting);
-    waiting.reset();
-    done(error, std::move(found));
-  }
-  Resolver resolver;
-  std::optional<Resumption<Resolved>> waiting{};
-};
-
 std::string no_connection(const Address& to, const std::string& why) {
   return to.host + ":" + std::to_string(to.port) + ": " + why;
 }
@@ -134,45 +100,14 @@ std::expected<TlsContext, std::string> make_tls_context(const Tls& tls) {
 Task<std::expected<std::shared_ptr<Stream>, std::string>> connect(Loop& loop, Address to,
                                                                   TlsContext context,
                                                                   Millis patience) {
-  // A look-up that hangs cannot be cancelled: after the deadline its result is ignored.
-  std::weak_ptr<Lookup> lookup;
+  const MonotonicTime until = MonotonicClock::now() + patience;
+  auto looking_up = look_up(loop, to.host, std::to_string(to.port), until);
+  const auto peers = co_await std::move(looking_up);
+  if (!peers) co_return std::unexpected(no_connection(to, peers.error().why));
   auto socket = std::make_unique<Socket>(loop.context());
-  Socket* lowest = socket.get();
-  Deadline deadline(loop, MonotonicClock::now() + patience, [&] {
-    error_code ignored;
-    lowest->close(ignored);
-    // Not from within a tick.
-    loop.post([lookup] {
-      if (const auto running = lookup.lock()) running->end(asio::error::timed_out, {});
-    });
-  });
-  const auto failed = [&](const error_code& error) {
-    return std::unexpected(
-        no_connection(to, deadline.is_over() ? "no answer in time" : error.message()));
-  };
-
-  const std::string port = std::to_string(to.port);
-  const auto look_up = [&](Resumption<Resolved> done) {
-    const auto running = std::make_shared<Lookup>(loop.context());
-    lookup = running;
-    running->waiting.emplace(std::move(done));
-    running->resolver.async_resolve(
-        to.host, port, [running](const error_code& error, Resolver::results_type found) {
-          running->end(error, std::move(found));
-        });
-  };
-  auto looking_up = suspend<Resolved>(look_up);
-  const Resolved resolved = co_await looking_up;
-  if (resolved.first || deadline.is_over()) co_return failed(resolved.first);
-
-  const auto begin_connect = [&](Resumption<error_code> done) {
-    asio::async_connect(*lowest, resolved.second,
-                        [done = std::move(done)](const error_code& error,
-                                                 const tcp::endpoint&) mutable { done(error); });
-  };
-  Task<error_code> connecting = finished(begin_connect);
-  const error_code unconnected = co_await std::move(connecting);
-  if (unconnected || deadline.is_over()) co_return failed(unconnected);
+  auto connecting = connect_to_first(loop, *peers, until, *socket);
+  const auto connected = co_await std::move(connecting);
+  if (!connected) co_return std::unexpected(no_connection(to, connected.error().why));
   error_code ignored;
   (void)socket->set_option(tcp::no_delay(true), ignored);
   if (!context) {
@@ -181,15 +116,18 @@ Task<std::expected<std::shared_ptr<Stream>, std::string>> connect(Loop& loop, Ad
   }
 
   auto encrypted = std::make_unique<TlsSocket>(std::move(*socket), context->context);
-  lowest = &encrypted->next_layer();
   SSL_set_tlsext_host_name(encrypted->native_handle(), to.host.c_str());
   encrypted->set_verify_callback(asio::ssl::host_name_verification(to.host));
   const auto shake_hands = [&](Resumption<error_code> done) {
     encrypted->async_handshake(asio::ssl::stream_base::client, std::move(done));
   };
+  Deadline deadline(loop, until, [&] { encrypted->next_layer().close(ignored); });
   Task<error_code> shaking = finished(shake_hands);
   const error_code unshaken = co_await std::move(shaking);
-  if (unshaken || deadline.is_over()) co_return failed(unshaken);
+  if (unshaken || deadline.has_passed()) {
+    co_return std::unexpected(
+        no_connection(to, deadline.has_passed() ? "no answer in time" : unshaken.message()));
+  }
   std::shared_ptr<Stream> made =
       std::make_shared<Encrypted>(std::move(encrypted), std::move(context));
   co_return made;
