@@ -1,5 +1,6 @@
 #include "store/postgres/connection.hpp"
 
+#include "loop/connecting.hpp"
 #include "store/postgres/libpq.hpp"
 
 #include <idem/assert.hpp>
@@ -81,7 +82,38 @@ Task<std::expected<void, std::string>> Connection::open(Millis patience) {
   close();
   if (auto unreadable = why_unreadable(uri_)) co_return std::unexpected(std::move(*unreadable));
   deadline_ = MonotonicClock::now() + patience;
-  connection_ = begin_connecting(uri_);
+  Places places(uri_);
+  if (places.hosts().empty()) {
+    auto opening = open_at(std::nullopt);
+    co_return co_await std::move(opening);
+  }
+  for (std::size_t i = 0; i < places.hosts().size(); ++i) {
+    const NamedHost& host = places.hosts()[i];
+    auto looking_up = look_up(loop_, host.name, host.port, deadline_);
+    const auto found = co_await std::move(looking_up);
+    places.found(i, found);
+  }
+  for (Peers peers = places.peers(); !peers.empty(); peers = places.peers()) {
+    Peer peer = peers.front();
+    if (peers.size() > 1) {
+      auto racing = first_that_accepts(loop_, peers, deadline_);
+      const auto accepted = co_await std::move(racing);
+      if (!accepted) {
+        places.none_accepted(accepted.error());
+        break;
+      }
+      peer = *accepted;
+    }
+    auto opening = open_at(places.take(peer));
+    auto opened = co_await std::move(opening);
+    if (opened) co_return opened;
+    places.failed(opened.error());
+  }
+  co_return std::unexpected(places.why_none());
+}
+
+Task<std::expected<void, std::string>> Connection::open_at(std::optional<Place> place) {
+  connection_ = begin_connecting(uri_, place ? &*place : nullptr);
   auto step =
       PQstatus(connection_) == CONNECTION_BAD ? PGRES_POLLING_FAILED : PGRES_POLLING_WRITING;
   while (step == PGRES_POLLING_READING || step == PGRES_POLLING_WRITING) {

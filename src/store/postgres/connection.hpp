@@ -1,6 +1,7 @@
 #pragma once
 
 #include "loop/watched_socket.hpp"
+#include "store/postgres/places.hpp"
 #include "store/postgres/values.hpp"
 
 #include <expected>
@@ -63,8 +64,8 @@ class Connection final : Timed {
   /// The process id that the server sent when this was opened; a pooler invents one.
   int backend() const noexcept;
 
-  /// Connects to the first of the URI's servers that accepts writes. The error is for people and
-  /// holds no password. A lookup of a host name blocks the loop, because libpq has no other way.
+  /// Connects to the first of the URI's servers that accepts writes; of several addresses, that
+  /// which accepts first is asked first. The error is for people and holds no password.
   Task<std::expected<void, std::string>> open(Millis patience);
 
   /// One statement, in a transaction of its own unless one is open. Closes the connection when
@@ -86,6 +87,9 @@ class Connection final : Timed {
 
  private:
   using Way = WatchedSocket::Way;
+
+  /// Until deadline_. Without a place libpq finds the server alone.
+  Task<std::expected<void, std::string>> open_at(std::optional<Place> place);
 
   void tick(MonotonicTime now) override;
   /// False: the deadline came first.

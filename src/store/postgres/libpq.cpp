@@ -29,12 +29,19 @@ std::optional<std::string> why_unreadable(const std::string& uri) {
   return trimmed(complaint.substr(0, complaint.find(':')));
 }
 
-pg_conn* begin_connecting(const std::string& uri) {
+pg_conn* begin_connecting(const std::string& uri, const Place* place) {
   // The URI overrides these. The store needs a server that accepts writes.
-  const char* const names[] = {"target_session_attrs", "client_encoding", "application_name",
-                               "dbname", nullptr};
-  const char* const values[] = {"read-write", "UTF8", "idem", uri.c_str(), nullptr};
-  pg_conn* const connection = PQconnectStartParams(names, values, 1);
+  std::vector<const char*> names{"target_session_attrs", "client_encoding", "application_name",
+                                 "dbname"};
+  std::vector<const char*> values{"read-write", "UTF8", "idem", uri.c_str()};
+  if (place != nullptr) {
+    // And these override the URI.
+    names.insert(names.end(), {"host", "port", "hostaddr"});
+    values.insert(values.end(), {place->host.c_str(), place->port.c_str(), place->address.c_str()});
+  }
+  names.push_back(nullptr);
+  values.push_back(nullptr);
+  pg_conn* const connection = PQconnectStartParams(names.data(), values.data(), 1);
   IDEM_ASSERT(connection != nullptr);
   PQsetNoticeReceiver(connection, ignore_notice, nullptr);
   return connection;

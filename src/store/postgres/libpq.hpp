@@ -11,9 +11,9 @@ namespace idem::postgres {
 /// Why libpq cannot parse a URI; none: it can. Without libpq's quotation, which may be a password.
 std::optional<std::string> why_unreadable(const std::string& uri);
 
-/// Begins to connect to the first of the URI's servers that accepts writes. The caller has to call
-/// PQfinish().
-pg_conn* begin_connecting(const std::string& uri);
+/// Begins to connect to the first of the URI's servers that accepts writes, or to that at `place`
+/// alone. The caller has to call PQfinish().
+pg_conn* begin_connecting(const std::string& uri, const Place* place);
 
 /// The connection's last error, on one line and without a password.
 std::string trouble_of(const pg_conn* connection);

@@ -63,11 +63,33 @@ Failure Session::lost(bool was_sent) {
   return failure;
 }
 
-std::expected<void, std::string> Session::open(const Uuid& store_id, Lineage& lineage) {
-  close();
-  if (auto unreadable = why_unreadable(uri_)) return std::unexpected(std::move(*unreadable));
-  deadline_ = MonotonicClock::now() + limits::store_connect_max;
-  connection_ = begin_connecting(uri_);
+std::expected<void, std::string> Session::connect() {
+  Places places(uri_);
+  if (places.hosts().empty()) return connect_at(nullptr);
+  for (std::size_t i = 0; i < places.hosts().size(); ++i) {
+    const NamedHost& host = places.hosts()[i];
+    places.found(i, look_up(host.name, host.port, deadline_));
+  }
+  for (Peers peers = places.peers(); !peers.empty(); peers = places.peers()) {
+    Peer peer = peers.front();
+    if (peers.size() > 1) {
+      const auto accepted = connect_within(peers, deadline_);
+      if (!accepted) {
+        places.none_accepted(accepted.error());
+        break;
+      }
+      peer = accepted->peer;
+    }
+    const Place place = places.take(peer);
+    auto connected = connect_at(&place);
+    if (connected) return connected;
+    places.failed(connected.error());
+  }
+  return std::unexpected(places.why_none());
+}
+
+std::expected<void, std::string> Session::connect_at(const Place* place) {
+  connection_ = begin_connecting(uri_, place);
   auto step =
       PQstatus(connection_) == CONNECTION_BAD ? PGRES_POLLING_FAILED : PGRES_POLLING_WRITING;
   while (step == PGRES_POLLING_READING || step == PGRES_POLLING_WRITING) {
@@ -75,6 +97,14 @@ std::expected<void, std::string> Session::open(const Uuid& store_id, Lineage& li
     step = is_ready ? PQconnectPoll(connection_) : PGRES_POLLING_FAILED;
   }
   if (step != PGRES_POLLING_OK) return std::unexpected(lost(false).message);
+  return {};
+}
+
+std::expected<void, std::string> Session::open(const Uuid& store_id, Lineage& lineage) {
+  close();
+  if (auto unreadable = why_unreadable(uri_)) return std::unexpected(std::move(*unreadable));
+  deadline_ = MonotonicClock::now() + limits::store_connect_max;
+  if (auto connected = connect(); !connected) return connected;
   const auto refused = [&](std::string why) {
     close();
     return std::unexpected(std::move(why));

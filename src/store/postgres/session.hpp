@@ -65,6 +65,9 @@ class Session {
   void close() noexcept;
 
  private:
+  /// Both until deadline_; they check nothing.
+  std::expected<void, std::string> connect();
+  std::expected<void, std::string> connect_at(const Place* place);
   /// False: the deadline came first.
   bool ready(short events) const noexcept;
   /// The name to use. Empty behind a pooler, where each transaction may reach another server.
