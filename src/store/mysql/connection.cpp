@@ -8,6 +8,7 @@
 #include <sys/socket.h>
 
 #include <algorithm>
+#include <utility>
 
 namespace idem::mysql {
 
@@ -88,6 +89,14 @@ void Connection::tick(MonotonicTime now) {
   if (waiting_ && now >= deadline_ && watched_) watched_->cancel();
 }
 
+Task<int> Connection::ready_until(int wanted, MonotonicTime until) {
+  const MonotonicTime all = std::exchange(deadline_, std::min(deadline_, until));
+  auto waiting = ready(wanted);
+  const int event = co_await std::move(waiting);
+  deadline_ = all;
+  co_return event;
+}
+
 Task<int> Connection::ready(int wanted) {
   if (MonotonicClock::now() >= deadline_ || mysql_get_socket(connection_) == -1) co_return 0;
   watch_socket();
@@ -114,26 +123,31 @@ Failure Connection::failure_now(bool was_sent) {
   return failure;
 }
 
-Task<bool> Connection::connect(const Host& host) {
+Task<bool> Connection::connect(const Host& host, Rounds& rounds) {
   MYSQL* connected = nullptr;
   int status = mysql_real_connect_start(
       &connected, connection_, host.name.c_str(), url_.user.c_str(), url_.password.c_str(),
       url_.database.c_str(), host.port, nullptr, CLIENT_MULTI_STATEMENTS | CLIENT_MULTI_RESULTS);
   while (status != 0) {
     unwatch_socket();  // Each address has a socket of its own, perhaps of the same number.
-    auto waiting = ready(status);
-    const int event = co_await std::move(waiting);
+    const bool is_silent = is_connecting(static_cast<int>(mysql_get_socket(connection_)));
+    if (!is_silent) rounds.met_server();
+    auto waiting = ready_until(status, is_silent ? rounds.end_of_try() : deadline_);
+    int event = co_await std::move(waiting);
+    if (event == 0 && is_silent && MonotonicClock::now() < deadline_) {
+      rounds.cut_try();
+      event = MYSQL_WAIT_TIMEOUT;
+    }
     if (event == 0) co_return false;
     status = mysql_real_connect_cont(&connected, connection_, event);
   }
   co_return connected != nullptr;
 }
 
-Task<std::expected<void, std::string>> Connection::open(const Host& host, Millis patience) {
+bool Connection::begin() {
   close();
-  deadline_ = MonotonicClock::now() + patience;
   connection_ = mysql_init(nullptr);
-  if (connection_ == nullptr) co_return std::unexpected(std::string("out of memory"));
+  if (connection_ == nullptr) return false;
   const unsigned int off = 0;
   const std::size_t packet_max = 1UL << 30;
   const my_bool on = 1;
@@ -150,14 +164,22 @@ Task<std::expected<void, std::string>> Connection::open(const Host& host, Millis
     mysql_options(connection_, MYSQL_OPT_SSL_CERT, url_.cert_file.c_str());
     mysql_options(connection_, MYSQL_OPT_SSL_KEY, url_.key_file.c_str());
   }
-  place_ = place_of(url_, host);
   is_busy_ = true;
-  auto connecting = connect(host);
-  const bool is_connected = co_await std::move(connecting);
-  if (!is_connected) {
+  return true;
+}
+
+Task<std::expected<void, std::string>> Connection::open(const Host& host, Millis patience) {
+  deadline_ = MonotonicClock::now() + patience;
+  place_ = place_of(url_, host);
+  for (Rounds rounds;;) {
+    if (!begin()) co_return std::unexpected(std::string("out of memory"));
+    auto connecting = connect(host, rounds);
+    const bool is_connected = co_await std::move(connecting);
+    if (is_connected) break;
     const Failure failure = failure_now(false);
     close();
-    co_return std::unexpected(place_ + ": " + failure_text(failure));
+    const bool goes_on = rounds.begin_next() && MonotonicClock::now() < deadline_;
+    if (!goes_on) co_return std::unexpected(place_ + ": " + failure_text(failure));
   }
   unwatch_socket();
   auto setting = run(session_sql, patience);

@@ -1,6 +1,7 @@
 #pragma once
 
 #include "loop/watched_socket.hpp"
+#include "store/mysql/rounds.hpp"
 #include "store/mysql/url.hpp"
 
 #include <expected>
@@ -63,7 +64,7 @@ class Connection final : Timed {
 
   /// Connects to one of the URL's hosts, and sets the session's variables. The error is for people
   /// and holds no password. A lookup of a host's name blocks the loop: the library has no other
-  /// way.
+  /// way. Addresses of that name that are silent are passed over (see Rounds).
   Task<std::expected<void, std::string>> open(const Host& host, Millis patience);
 
   /// Statements with `;` between them; they are executed up to the first that fails.
@@ -80,9 +81,12 @@ class Connection final : Timed {
   void tick(MonotonicTime now) override;
   /// Waits for what the library waits for; returns what it is to be called with.
   Task<int> ready(int wanted);
+  Task<int> ready_until(int wanted, MonotonicTime until);
   void watch_socket();
   void unwatch_socket() noexcept;
-  Task<bool> connect(const Host& host);
+  /// A new connection, not connected yet. False: out of memory.
+  bool begin();
+  Task<bool> connect(const Host& host, Rounds& rounds);
   Task<std::optional<Failure>> send(const std::string& statements);
   /// The rows of the statement whose turn it is, if it has some.
   Task<std::optional<Failure>> take_rows(Results& into);

@@ -55,8 +55,8 @@ void Session::close() noexcept {
   mysql_close(std::exchange(connection_, nullptr));
 }
 
-int Session::wait(int wanted) const noexcept {
-  const auto left = deadline_ - MonotonicClock::now();
+int Session::wait(int wanted, MonotonicTime until) const noexcept {
+  const auto left = until - MonotonicClock::now();
   if (left <= Millis(0)) return 0;
   pollfd watched{static_cast<int>(mysql_get_socket(connection_)), 0, 0};
   if ((wanted & MYSQL_WAIT_READ) != 0) watched.events |= POLLIN;
@@ -64,7 +64,7 @@ int Session::wait(int wanted) const noexcept {
   if ((wanted & MYSQL_WAIT_EXCEPT) != 0) watched.events |= POLLPRI;
   const int ready =
       ::poll(&watched, 1, static_cast<int>(std::min(left, Millis(3'600'000)).count()));
-  if (ready < 0 && errno == EINTR) return wait(wanted);
+  if (ready < 0 && errno == EINTR) return wait(wanted, until);
   if (ready <= 0) return 0;
   int event = 0;
   if ((watched.revents & (POLLIN | POLLHUP | POLLERR)) != 0) event |= MYSQL_WAIT_READ;
@@ -73,14 +73,20 @@ int Session::wait(int wanted) const noexcept {
   return (event & wanted) != 0 ? event & wanted : wanted;
 }
 
-bool Session::connect(const Host& host) {
+bool Session::connect(const Host& host, Rounds& rounds) {
   MYSQL* connected = nullptr;
   int status =
       mysql_real_connect_start(&connected, connection_, host.name.c_str(), url_.user.c_str(),
                                url_.password.c_str(), url_.database.c_str(), host.port, nullptr,
                                CLIENT_MULTI_STATEMENTS | CLIENT_MULTI_RESULTS | CLIENT_FOUND_ROWS);
   while (status != 0) {
-    const int event = wait(status);
+    const bool is_silent = is_connecting(static_cast<int>(mysql_get_socket(connection_)));
+    if (!is_silent) rounds.met_server();
+    int event = wait(status, is_silent ? std::min(rounds.end_of_try(), deadline_) : deadline_);
+    if (event == 0 && is_silent && MonotonicClock::now() < deadline_) {
+      rounds.cut_try();
+      event = MYSQL_WAIT_TIMEOUT;
+    }
     if (event == 0) return false;
     status = mysql_real_connect_cont(&connected, connection_, event);
   }
@@ -101,9 +107,19 @@ std::expected<void, std::string> Session::open(const StoreId& store_id) {
 std::expected<void, std::string> Session::open_at(const Host& host, const StoreId& store_id) {
   close();
   deadline_ = MonotonicClock::now() + Millis(limits::store_reply_max);
-  connection_ = mysql_init(nullptr);
-  if (connection_ == nullptr) return std::unexpected("out of memory");
   database_ = in_backticks(url_.database);
+  for (Rounds rounds;;) {
+    if (!begin()) return std::unexpected("out of memory");
+    if (connect(host, rounds)) return check(store_id);
+    const std::string why = failure_text(failure_now());
+    if (!rounds.begin_next() || MonotonicClock::now() >= deadline_) return std::unexpected(why);
+  }
+}
+
+bool Session::begin() {
+  close();
+  connection_ = mysql_init(nullptr);
+  if (connection_ == nullptr) return false;
   const unsigned int off = 0;
   const std::size_t packet_max = 1UL << 30;
   const my_bool on = 1;
@@ -120,8 +136,7 @@ std::expected<void, std::string> Session::open_at(const Host& host, const StoreI
     mysql_options(connection_, MYSQL_OPT_SSL_CERT, url_.cert_file.c_str());
     mysql_options(connection_, MYSQL_OPT_SSL_KEY, url_.key_file.c_str());
   }
-  if (!connect(host)) return std::unexpected(failure_text(failure_now()));
-  return check(store_id);
+  return true;
 }
 
 std::expected<void, std::string> Session::check(const StoreId& store_id) {
@@ -175,7 +190,7 @@ bool Session::next_statement(int& status) {
   }
   int waiting = mysql_next_result_start(&status, connection_);
   while (waiting != 0) {
-    const int event = wait(waiting);
+    const int event = wait(waiting, deadline_);
     if (event == 0) {
       status = 1;
       return false;
@@ -201,7 +216,7 @@ std::expected<std::vector<StatementResult>, SessionFailure> Session::ask(
   int waiting =
       mysql_real_query_start(&is_wrong, connection_, statements.data(), statements.size());
   while (waiting != 0) {
-    const int event = wait(waiting);
+    const int event = wait(waiting, deadline_);
     if (event == 0) return failed();
     waiting = mysql_real_query_cont(&is_wrong, connection_, event);
   }
@@ -212,7 +227,7 @@ std::expected<std::vector<StatementResult>, SessionFailure> Session::ask(
       MYSQL_RES* rows = nullptr;
       waiting = mysql_store_result_start(&rows, connection_);
       while (waiting != 0) {
-        const int event = wait(waiting);
+        const int event = wait(waiting, deadline_);
         if (event == 0) return failed();
         waiting = mysql_store_result_cont(&rows, connection_, event);
       }

@@ -1,6 +1,7 @@
 #pragma once
 
 #include "core/record/which_store.hpp"
+#include "store/mysql/rounds.hpp"
 #include "store/mysql/url.hpp"
 
 #include <idem/record.hpp>
@@ -68,8 +69,10 @@ class Session {
   std::expected<void, std::string> open_at(const Host& host, const StoreId& store_id);
   std::expected<void, std::string> check(const StoreId& store_id);
   /// Blocks until the library can go on; what it is to be called with. 0: not in time.
-  int wait(int wanted) const noexcept;
-  bool connect(const Host& host);
+  int wait(int wanted, MonotonicTime until) const noexcept;
+  /// A new connection, not connected yet. False: out of memory.
+  bool begin();
+  bool connect(const Host& host, Rounds& rounds);
   bool next_statement(int& status);
   SessionFailure failure_now();
 
