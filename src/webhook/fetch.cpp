@@ -1,5 +1,6 @@
 #include "webhook/fetch.hpp"
 
+#include "connect/connect_within.hpp"
 #include "core/bytes/ascii.hpp"
 
 #include <idem/worker_limits.hpp>
@@ -182,6 +183,57 @@ std::expected<Fields, FetchError> fields_of(const FetchRequest& request) {
   return fields;
 }
 
+/// The connection of a request, made before libcurl is asked: libcurl tries the addresses of one
+/// family in turn, and gives a silent one the whole of a short timeout. The race is RFC 8305's.
+class Approach {
+ public:
+  /// CURLE_OK also where libcurl needs no help: the host is an address in digits, or a name that it
+  /// converts first.
+  CURLcode make(CURLU* url, const FetchRequest& request, MonotonicTime deadline) {
+    const std::string host = part_of(url, CURLUPART_HOST);
+    const std::string port = part_of(url, CURLUPART_PORT, CURLU_DEFAULT_PORT);
+    const auto is_ascii = [](char c) { return static_cast<unsigned char>(c) < 0x80; };
+    if (host.starts_with('[') || !std::ranges::all_of(host, is_ascii)) return CURLE_OK;
+    if (numeric_peer(host, port)) return CURLE_OK;
+    auto peers = look_up(host, port, deadline, request.is_abandoned);
+    if (!peers) return peers.error().is_late ? late(request) : CURLE_COULDNT_RESOLVE_HOST;
+    if (peers->size() > 1) {
+      auto connected = connect_within(*peers, deadline, request.is_abandoned);
+      if (!connected) return connected.error().is_late ? late(request) : CURLE_COULDNT_CONNECT;
+      socket_ = std::move(connected->socket);
+      peers->front() = connected->peer;
+    }
+    if (peers->empty()) return CURLE_COULDNT_RESOLVE_HOST;
+    // So that libcurl does not look it up once more.
+    const std::string line = host + ':' + port + ':' + address_text(peers->front());
+    return resolved_.append(line) ? CURLE_OK : CURLE_OUT_OF_MEMORY;
+  }
+
+  void apply(CURL* c) {
+    curl_easy_setopt(c, CURLOPT_RESOLVE, resolved_.get());
+    if (!socket_) return;
+    curl_easy_setopt(c, CURLOPT_OPENSOCKETFUNCTION, &Approach::hand_over);
+    curl_easy_setopt(c, CURLOPT_OPENSOCKETDATA, this);
+    curl_easy_setopt(c, CURLOPT_SOCKOPTFUNCTION, &Approach::say_connected);
+  }
+
+ private:
+  static CURLcode late(const FetchRequest& request) {
+    const bool is_abandoned = request.is_abandoned != nullptr && request.is_abandoned->load();
+    return is_abandoned ? CURLE_ABORTED_BY_CALLBACK : CURLE_OPERATION_TIMEDOUT;
+  }
+  /// Once: then there is none (CURL_SOCKET_BAD).
+  static curl_socket_t hand_over(void* approach, curlsocktype, curl_sockaddr*) {
+    return static_cast<Approach*>(approach)->socket_.release();
+  }
+  static int say_connected(void*, curl_socket_t, curlsocktype) {
+    return CURL_SOCKOPT_ALREADY_CONNECTED;
+  }
+
+  Fields resolved_;
+  OwnedDescriptor socket_;
+};
+
 void set_method(CURL* c, const FetchRequest& request) {
   const std::string& method = request.method;
   const bool sends = method == "POST" || method == "PUT" || method == "PATCH";
@@ -194,7 +246,7 @@ void set_method(CURL* c, const FetchRequest& request) {
   curl_easy_setopt(c, CURLOPT_CUSTOMREQUEST, method.c_str());
 }
 
-void set_rules(CURL* c, const FetchRequest& request) {
+void set_rules(CURL* c, const FetchRequest& request, Millis time) {
   curl_easy_setopt(c, CURLOPT_PROTOCOLS_STR, "http,https");
   curl_easy_setopt(c, CURLOPT_PROXY, "");
   curl_easy_setopt(c, CURLOPT_FOLLOWLOCATION, 0L);
@@ -203,7 +255,7 @@ void set_rules(CURL* c, const FetchRequest& request) {
   curl_easy_setopt(c, CURLOPT_FORBID_REUSE, 1L);
   curl_easy_setopt(c, CURLOPT_HTTP_VERSION, CURL_HTTP_VERSION_1_1);
   curl_easy_setopt(c, CURLOPT_NOSIGNAL, 1L);
-  curl_easy_setopt(c, CURLOPT_TIMEOUT_MS, static_cast<long>(request.timeout.count()));
+  curl_easy_setopt(c, CURLOPT_TIMEOUT_MS, static_cast<long>(time.count()));
   if (request.is_abandoned != nullptr) {
     curl_easy_setopt(c, CURLOPT_NOPROGRESS, 0L);
     curl_easy_setopt(c, CURLOPT_XFERINFOFUNCTION, on_progress);
@@ -230,6 +282,7 @@ class Fetcher::Handle {
     if (!is_token(request.method)) return refused("a method is a token of HTTP");
     // To libcurl a timeout of 0 means none.
     if (request.timeout <= Millis{0}) return refused("there is no time left for it");
+    const MonotonicTime deadline = MonotonicClock::now() + request.timeout;
     auto url = parse_url(request.url);
     if (!url) return refused(url.error());
     if (!is_allowed(url->get(), request.allowed_hosts)) {
@@ -240,9 +293,15 @@ class Fetcher::Handle {
 
     CURL* const c = easy_.get();
     curl_easy_reset(c);
-    set_rules(c, request);
-    set_method(c, request);
     Incoming incoming{.bytes_max = request.max_bytes};
+    Approach approach;
+    const CURLcode approached = approach.make(url->get(), request, deadline);
+    if (approached != CURLE_OK) return outcome(approached, std::move(incoming));
+    const Millis left = deadline - MonotonicClock::now();
+    if (left <= Millis{0}) return outcome(CURLE_OPERATION_TIMEDOUT, std::move(incoming));
+    set_rules(c, request, left);
+    set_method(c, request);
+    approach.apply(c);
     curl_easy_setopt(c, CURLOPT_CURLU, url->get());
     curl_easy_setopt(c, CURLOPT_HTTPHEADER, fields->get());
     curl_easy_setopt(c, CURLOPT_HEADERFUNCTION, on_field);

@@ -17,6 +17,9 @@ inline constexpr std::size_t dynamodb_questions_at_once = 32;
 // fit into a lease of 10 s.
 inline constexpr auto dynamodb_connect_max = 2s;
 inline constexpr auto dynamodb_answer_max = 3s;
+// How long the addresses of the service's name are used: as long as libcurl keeps them by default,
+// and the TTL of its names.
+inline constexpr auto dynamodb_name_kept = 60s;
 // The largest answer: a page of a query has 1 MiB at most, in base64 and JSON; and then some.
 inline constexpr std::size_t dynamodb_answer_bytes_max = 16UL * 1024 * 1024;
 // Pauses before a repeat: any time up to the first, which doubles with each try.

@@ -1,4 +1,6 @@
 #include "store/dynamodb/transfers.hpp"
+
+#include "loop/connecting.hpp"
 #include "store/dynamodb/dynamodb_limits.hpp"
 
 #include <curl/curl.h>
@@ -36,6 +38,7 @@ struct Transfer {
   Done done;
   HttpAnswer answer{};
   Fields fields{};
+  Fields addresses{};
   Easy easy{};
   bool is_too_large = false;
 };
@@ -111,6 +114,11 @@ bool prepare(Transfer& transfer, const std::string& ca_file) {
   for (const std::string& line : request.headers) is_good &= add(line);
   curl_easy_setopt(easy, CURLOPT_URL, request.url.c_str());
   curl_easy_setopt(easy, CURLOPT_HTTPHEADER, transfer.fields.get());
+  if (!request.addresses.empty()) {
+    transfer.addresses.reset(curl_slist_append(nullptr, request.addresses.c_str()));
+    is_good &= transfer.addresses != nullptr;
+    curl_easy_setopt(easy, CURLOPT_RESOLVE, transfer.addresses.get());
+  }
   curl_easy_setopt(easy, CURLOPT_CUSTOMREQUEST, request.method.c_str());
   if (request.method == "POST") {
     curl_easy_setopt(easy, CURLOPT_POSTFIELDS, request.body.data());
@@ -145,6 +153,28 @@ bool start_libcurl() {
   static bool is_started = false;
   std::call_once(once, [] { is_started = curl_global_init(CURL_GLOBAL_DEFAULT) == CURLE_OK; });
   return is_started;
+}
+
+struct HostAndPort {
+  std::string host;
+  std::string port;
+};
+
+/// Of a URL whose host is a name; none: libcurl needs no help with it.
+std::optional<HostAndPort> name_in(const std::string& text) {
+  const std::unique_ptr<CURLU, decltype(&curl_url_cleanup)> url(curl_url(), &curl_url_cleanup);
+  if (!url || curl_url_set(url.get(), CURLUPART_URL, text.c_str(), 0) != CURLUE_OK) return {};
+  const auto part = [&](CURLUPart which) {
+    char* found = nullptr;
+    if (curl_url_get(url.get(), which, &found, CURLU_DEFAULT_PORT) != CURLUE_OK)
+      return std::string();
+    std::string copy(found);
+    curl_free(found);
+    return copy;
+  };
+  HostAndPort name{part(CURLUPART_HOST), part(CURLUPART_PORT)};
+  if (name.host.starts_with('[') || numeric_peer(name.host, name.port)) return {};
+  return name;
 }
 
 HttpResult failure(bool was_sent, std::string why) {
@@ -283,8 +313,63 @@ Transfers::Transfers(Loop& loop, std::string ca_file)
 
 Transfers::~Transfers() = default;
 
+// libcurl alone tries the addresses of a family in turn, and a silent one uses up all the time that
+// a connection has. So the name is looked up here, no more often than libcurl would do it, and of
+// several addresses the first that accepts goes first.
+Task<std::expected<std::string, HttpFailure>> Transfers::addresses_of(std::string url,
+                                                                      MonotonicTime deadline) {
+  using Result = std::expected<std::string, HttpFailure>;
+  const auto name = name_in(url);
+  if (!name) co_return Result(std::string());
+  const std::string key = name->host + ':' + name->port;
+  KnownName& known = names_[key];
+  const MonotonicTime now = MonotonicClock::now();
+  if (now < known.until) co_return Result(known.addresses);
+  // Others use the former answer until the new one is here.
+  if (!known.addresses.empty()) known.until = deadline;
+  auto looking_up = look_up_name(name->host, name->port, deadline);
+  auto addresses = co_await std::move(looking_up);
+  if (addresses) {
+    names_[key] = {key + ':' + *addresses, now + Millis(limits::dynamodb_name_kept)};
+    co_return Result(names_[key].addresses);
+  }
+  names_.erase(key);
+  co_return addresses;
+}
+
+Task<std::expected<std::string, HttpFailure>> Transfers::look_up_name(std::string host,
+                                                                      std::string port,
+                                                                      MonotonicTime deadline) {
+  const auto failed = [&](const std::string& why) {
+    return std::unexpected(HttpFailure{false, host + ": " + why});
+  };
+  auto looking_up = look_up(loop_, host, port, deadline);
+  auto peers = co_await std::move(looking_up);
+  if (!peers) co_return failed(peers.error().why);
+  if (peers->size() > 1) {
+    auto racing = first_that_accepts(loop_, *peers, deadline);
+    const auto first = co_await std::move(racing);
+    if (!first) co_return failed(first.error().why);
+    const auto at = std::ranges::find(*peers, *first);
+    std::rotate(peers->begin(), at, std::next(at));
+  }
+  std::string addresses;
+  for (const Peer& peer : *peers) {
+    addresses += (addresses.empty() ? "" : ",") + address_text(peer);
+  }
+  co_return addresses;
+}
+
 Task<HttpResult> Transfers::ask(HttpRequest request) {
-  const auto start = [&](Resumption<HttpResult> resumption) {
+  const MonotonicTime start = MonotonicClock::now();
+  const Millis connecting = std::min(request.patience, Millis(limits::dynamodb_connect_max));
+  auto finding = addresses_of(request.url, start + connecting);
+  auto addresses = co_await std::move(finding);
+  if (!addresses) co_return HttpResult(std::unexpected(std::move(addresses.error())));
+  request.addresses = std::move(*addresses);
+  const std::string used = request.addresses;
+  request.patience = std::max(request.patience - (MonotonicClock::now() - start), Millis(1));
+  const auto begin = [&](Resumption<HttpResult> resumption) {
     Loop& loop = loop_;
     worker_->start(
         std::move(request), [&loop, resumption = std::move(resumption)](HttpResult result) mutable {
@@ -293,8 +378,13 @@ Task<HttpResult> Transfers::ask(HttpRequest request) {
           });
         });
   };
-  auto waiting = suspend<HttpResult>(start);
-  co_return co_await waiting;
+  auto waiting = suspend<HttpResult>(begin);
+  HttpResult result = co_await waiting;
+  // Perhaps none of them is the service's any more.
+  if (!result && !result.error().was_sent) {
+    std::erase_if(names_, [&](const auto& one) { return one.second.addresses == used; });
+  }
+  co_return result;
 }
 
 void Transfers::close() { worker_->close(); }

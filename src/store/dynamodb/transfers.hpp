@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <expected>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -27,6 +28,7 @@ struct HttpRequest {
   Millis patience{};  ///< From the start of ask() to the end of the answer.
   std::optional<Signing> signing{};
   bool is_trusted_system = true;  ///< False: by the ca_file of the transfers.
+  std::string addresses{};  ///< Of ask(): HOST:PORT:ADDRESS,ADDRESS; empty: libcurl's to find.
 };
 
 struct HttpAnswer {
@@ -60,7 +62,8 @@ class Transfers {
   Transfers(const Transfers&) = delete;
   Transfers& operator=(const Transfers&) = delete;
 
-  /// Sends once. Loop's thread only.
+  /// Sends once, at the first address of the host's name that accepts (RFC 8305). Loop's thread
+  /// only.
   Task<HttpResult> ask(HttpRequest request);
 
   /// Ends all requests, as failures; later ones fail at once. Loop's thread only.
@@ -69,8 +72,18 @@ class Transfers {
 
  private:
   class Worker;
+  /// The addresses of a name, as libcurl takes them (CURLOPT_RESOLVE), that which accepted first.
+  struct KnownName {
+    std::string addresses;
+    MonotonicTime until{};
+  };
+  Task<std::expected<std::string, HttpFailure>> addresses_of(std::string url,
+                                                             MonotonicTime deadline);
+  Task<std::expected<std::string, HttpFailure>> look_up_name(std::string host, std::string port,
+                                                             MonotonicTime deadline);
 
   Loop& loop_;
+  std::map<std::string, KnownName> names_;  ///< By HOST:PORT: the service's, and of credentials.
   std::unique_ptr<Worker> worker_;
 };
 

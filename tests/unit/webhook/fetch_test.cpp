@@ -1,4 +1,7 @@
+#include "support/black_hole.hpp"
+#include "support/cutting_proxy.hpp"
 #include "support/scripted_upstream.hpp"
+#include "support/temp_dir.hpp"
 
 #include "webhook/fetch.hpp"
 
@@ -7,6 +10,7 @@
 #include <gtest/gtest.h>
 
 #include <csignal>
+#include <fstream>
 
 namespace idem::test {
 namespace {
@@ -183,6 +187,50 @@ TEST(Fetch, one_object_asks_many_times_with_nothing_left_of_the_one_before) {
   EXPECT_TRUE(second.starts_with("GET /list")) << second;
   EXPECT_EQ(second.find("X-First"), second.npos);
   EXPECT_EQ(second.find("secret"), second.npos);
+}
+
+// libcurl 7.88 gives the first address the whole of such a timeout.
+TEST(Fetch, a_silent_address_of_a_name_leaves_time_for_the_next) {
+  ScriptedUpstream upstream(answering("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok"));
+  const CuttingProxy there(upstream.address(), "127.0.0.3");
+  const BlackHole hole("127.0.0.2", there.port());
+  ASSERT_TRUE(hole.is_black());
+  const TempDir dir;
+  const auto hosts = dir.path() / "hosts";
+  std::ofstream(hosts) << "127.0.0.2 provider.test\n127.0.0.3 provider.test\n"
+                       << "127.0.0.3 single.test\n"
+                       << "127.0.0.2 silent.test\n127.0.0.2 silent.test\n"
+                       << "127.0.0.5 closed.test\n127.0.0.6 closed.test\n";
+  const std::string port = ':' + std::to_string(there.port());
+  const auto fetch = [&](const std::string& name, Millis timeout) {
+    return Fetcher().fetch({.method = "POST",
+                            .url = "http://" + name + port + "/",
+                            .body = "{}",
+                            .timeout = timeout,
+                            .allowed_hosts = {name + port}});
+  };
+  const auto work = [&] {
+    for (const std::string name : {"provider.test", "single.test"}) {
+      const auto answer = fetch(name, Millis(2'000));
+      ASSERT_TRUE(answer) << name << ": " << answer.error().why;
+      EXPECT_EQ(answer->body, "ok");
+      const std::string seen = upstream.received().back();
+      EXPECT_NE(seen.find("\r\nHost: " + name + port + "\r\n"), seen.npos) << seen;
+    }
+    EXPECT_EQ(upstream.received().size(), 2U) << "each was sent once";
+    const auto refused = fetch("closed.test", Millis(10'000));
+    ASSERT_FALSE(refused);
+    EXPECT_EQ(refused.error().kind, FetchKind::connect);
+    EXPECT_FALSE(refused.error().sent);
+    const auto late = fetch("silent.test", Millis(300));
+    ASSERT_FALSE(late);
+    EXPECT_EQ(late.error().kind, FetchKind::timeout);
+    EXPECT_FALSE(late.error().sent);
+    const auto unknown = fetch("nobody.invalid", Millis(30'000));
+    ASSERT_FALSE(unknown);
+    EXPECT_EQ(unknown.error().kind, FetchKind::connect);
+  };
+  if (!run_with_hosts(hosts, work)) GTEST_SKIP() << "only root may have its own /etc/hosts";
 }
 
 }  // namespace
