@@ -2,12 +2,12 @@
 
 #include "cli/doctor/file_checks.hpp"
 #include "cli/settings/addresses.hpp"
+#include "connect/connect_within.hpp"
 #include "http/server.hpp"
 #include "webhook/fetch.hpp"
 
 #include <fmt/format.h>
 #include <netdb.h>
-#include <poll.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -23,52 +23,17 @@ using http::HostPort;
 constexpr Millis connect_timeout = std::chrono::seconds(3);
 constexpr Millis handshake_timeout = std::chrono::seconds(5);
 
-class Socket {
- public:
-  Socket() = default;
-  explicit Socket(int fd) : fd_(fd) {}
-  ~Socket() {
-    if (fd_ >= 0) ::close(fd_);
-  }
-  Socket(Socket&& other) noexcept : fd_(std::exchange(other.fd_, -1)) {}
-  Socket& operator=(Socket&& other) noexcept {
-    std::swap(fd_, other.fd_);
-    return *this;
-  }
-  int get() const { return fd_; }
-
- private:
-  int fd_ = -1;
-};
-
 using Addresses = std::unique_ptr<addrinfo, decltype(&::freeaddrinfo)>;
 
-std::expected<Addresses, std::string> resolve(const HostPort& to, int flags) {
+/// What a listener would bind.
+std::expected<Addresses, std::string> own_addresses(const HostPort& to) {
   addrinfo wanted{};
   wanted.ai_socktype = SOCK_STREAM;
-  wanted.ai_flags = flags;
+  wanted.ai_flags = AI_PASSIVE | AI_ADDRCONFIG;
   addrinfo* found = nullptr;
   const int code = ::getaddrinfo(to.host.c_str(), to.port.c_str(), &wanted, &found);
   if (code != 0) return std::unexpected(std::string(::gai_strerror(code)));
   return Addresses(found, &::freeaddrinfo);
-}
-
-/// Error: a part of a sentence.
-std::expected<Socket, std::string> connect_to(const addrinfo& address) {
-  Socket socket(::socket(address.ai_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
-  if (::connect(socket.get(), address.ai_addr, address.ai_addrlen) == 0) return socket;
-  if (errno != EINPROGRESS) return std::unexpected(std::string(std::strerror(errno)));
-  pollfd one{};
-  one.fd = socket.get();
-  one.events = POLLOUT;
-  if (::poll(&one, 1, static_cast<int>(connect_timeout.count())) != 1) {
-    return std::unexpected(fmt::format("no connection within {} ms", connect_timeout.count()));
-  }
-  int error = 0;
-  socklen_t size = sizeof error;
-  ::getsockopt(socket.get(), SOL_SOCKET, SO_ERROR, &error, &size);
-  if (error != 0) return std::unexpected(std::string(std::strerror(error)));
-  return socket;
 }
 
 struct Service {
@@ -79,7 +44,7 @@ struct Service {
   std::string ca{};
 };
 
-Findings probe_tls(const Service& service, const Socket& socket) {
+Findings probe_tls(const Service& service, const OwnedDescriptor& socket) {
   auto context = service.context;
   if (!context) {
     auto made = http::TlsContext::for_client({.ca = service.ca});
@@ -108,24 +73,21 @@ Findings probe_tls(const Service& service, const Socket& socket) {
 
 Findings probe(const Service& service) {
   const std::string place = service.at.host + ":" + service.at.port;
-  const auto addresses = resolve(service.at, 0);
-  if (!addresses) {
+  const MonotonicTime deadline = MonotonicClock::now() + connect_timeout;
+  const auto peers = look_up(service.at.host, service.at.port, deadline);
+  if (!peers) {
     return {Finding::problem(service.check,
-                             service.at.host + " has no address: " + addresses.error(),
+                             service.at.host + " has no address: " + peers.error().why,
                              "correct the name, or this machine's resolver (/etc/resolv.conf)")};
   }
-  std::string why;
-  for (const addrinfo* at = addresses->get(); at != nullptr; at = at->ai_next) {
-    const auto socket = connect_to(*at);
-    if (!socket) {
-      why = socket.error();
-      continue;
-    }
-    if (!service.tls) return {Finding::ok(service.check, place + " answers")};
-    return probe_tls(service, *socket);
+  const auto connected = connect_within(*peers, deadline);
+  if (!connected) {
+    return {Finding::problem(service.check,
+                             fmt::format("{} cannot be reached: {}", place, connected.error().why),
+                             "start it, correct the address, or open the firewall")};
   }
-  return {Finding::problem(service.check, fmt::format("{} cannot be reached: {}", place, why),
-                           "start it, correct the address, or open the firewall")};
+  if (!service.tls) return {Finding::ok(service.check, place + " answers")};
+  return probe_tls(service, connected->socket);
 }
 
 /// Of an http or https URL, whose path may have placeholders. None: it is none.
@@ -173,13 +135,13 @@ Finding check_listener(const Listener& listener) {
   const auto& address = listener.address;
   const auto at = http::parse_host_port(address);
   if (!at) return Finding::skipped(check, address + " is no HOST:PORT");
-  const auto addresses = resolve(*at, AI_PASSIVE | AI_ADDRCONFIG);
+  const auto addresses = own_addresses(*at);
   if (!addresses) {
     return Finding::problem(check, at->host + " has no address: " + addresses.error(),
                             "write an address of this machine");
   }
   const addrinfo& first = **addresses;
-  const Socket socket(::socket(first.ai_family, SOCK_STREAM | SOCK_CLOEXEC, 0));
+  const OwnedDescriptor socket(::socket(first.ai_family, SOCK_STREAM | SOCK_CLOEXEC, 0));
   const int on = 1;
   ::setsockopt(socket.get(), SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
   const bool is_free =
