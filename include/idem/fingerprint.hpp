@@ -50,35 +50,38 @@ struct FingerprintParts {
   std::span<const std::string_view> content_encoding{};
 };
 
-/// The newest version of the rules that RequestDigest follows.
-inline constexpr std::uint32_t fingerprint_version = 4;
+/// The version of the rules that RequestDigest follows.
+inline constexpr std::uint32_t fingerprint_version = 1;
 
 /// A request, digested once and then keyed under each live secret.
 ///
-/// Version 1 digests JSON (`application/json`, `+json`) in idem::fingerprint_form, or raw where
-/// that refuses it, and all other bodies raw. Version 2 digests form and multipart bodies: the
-/// fields of `application/x-www-form-urlencoded` by name (form_fields.hpp), `multipart/*` part by
-/// part (multipart.hpp). Version 3 follows a rule, and begins with its name. So most requests have
-/// a fingerprint of version 1 alone; one under a rule also has those without it, so that records
-/// are still found after a rule is added. Version 4 digests an encoded body (RFC 9110 §8.4): its
-/// raw bytes and its encoding, by which the upstream decodes them. No two forms can collide: tags
-/// name the form, and every part is framed. A digest covers the whole body but for what the rule
-/// leaves out.
+/// JSON (`application/json`, `+json`) counts in idem::fingerprint_form, or as its bytes where that
+/// refuses it; the fields of `application/x-www-form-urlencoded` by name (form_fields.hpp);
+/// `multipart/*` part by part (multipart.hpp); an encoded body (RFC 9110 §8.4) as its raw bytes and
+/// its encoding, by which the upstream decodes them; all else as its bytes. A request under a rule
+/// also has the fingerprint without it, so that records are still found after a rule is added. No
+/// two forms can collide: tags name the form, and every part is framed. A digest covers the whole
+/// body but for what the rule leaves out.
 class RequestDigest {
  public:
   /// Reads the whole body.
   explicit RequestDigest(const FingerprintParts& parts);
 
-  /// HMAC-SHA-256 under a key derived from `secret`: one for each version that could have made the
+  /// HMAC-SHA-256 under a key derived from `secret`: one for each rule that could have made the
   /// fingerprint of a record of this request. Stores keep the first.
   std::vector<Fingerprint> under(const Secret& secret) const;
 
  private:
   struct Framed {
-    std::uint32_t version = 0;
-    std::string bytes;
-    std::optional<RuleName> rule{};
+    RuleName rule{};
+    std::string bytes;  ///< All that counts.
+    BodyKind kind = BodyKind::unread;
+    /// The values, in the same frame; empty where that gives the same bytes, or kind is unread.
+    std::string values{};
   };
+  void add(const FingerprintParts& parts, std::span<const std::string_view> headers,
+           const FingerprintRule& rule);
+
   std::vector<Framed> framed_;
 };
 

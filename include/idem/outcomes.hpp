@@ -63,8 +63,8 @@ struct InProgress {
 /// The key was used for another request.
 struct KeyMisuse {
   State state;
-  /// False: the record was made under other fingerprint rules, so that the two requests may be the
-  /// same.
+  /// False: the two requests may be the same, in other bytes or under other rules: see
+  /// prove_two_requests().
   bool is_other = true;
   RecordId id{};
 };

@@ -69,6 +69,9 @@ struct Attempt {
 };
 
 /// Digest of a request, with the version of the rules that made it (§10).
+///
+/// In version 1 it holds, in this order: the RuleName, the ValuesName, and 16 bytes that cover all
+/// that counts. Version 0 is the SQL face's: a digest of the bytes that the service gave.
 struct Fingerprint {
   std::uint32_t version = 0;
   std::array<std::uint8_t, 32> digest{};
@@ -77,13 +80,27 @@ struct Fingerprint {
 /// Equal version and digest; the digests are compared in constant time.
 bool same_fingerprint(const Fingerprint& a, const Fingerprint& b) noexcept;
 
-/// Names the FingerprintRule that made a digest, which begins with it from the version below on.
+/// Names the FingerprintRule that made a digest. Zeros: there was none.
 using RuleName = std::array<std::uint8_t, 8>;
-/// See RuleName.
-inline constexpr std::uint32_t fingerprints_name_their_rule = 3;
 
-/// True if the same rules made both: only then do unequal digests prove different requests.
-bool comparable(const Fingerprint& a, const Fingerprint& b) noexcept;
+/// A BodyKind, then 7 bytes of a digest of the request's values, read as loosely as any server may
+/// read them: requests that some server takes for one have one such digest. Zeros: Idem cannot read
+/// the values of the body.
+using ValuesName = std::array<std::uint8_t, 8>;
+
+/// What Idem reads the values of a body as.
+enum class BodyKind : std::uint8_t {
+  unread = 0,  ///< It is encoded, or Idem does not know its format, or it does not follow that.
+  json = 1,
+  form = 2,
+  empty = 3,
+};
+BodyKind body_kind(const Fingerprint& fingerprint) noexcept;
+
+/// True if `a` and `b` prove two requests: one rule made both, Idem could read the values of both
+/// bodies as one kind, and those differ. Unequal bytes prove nothing: a body that is compressed
+/// again has other ones.
+bool prove_two_requests(const Fingerprint& a, const Fingerprint& b) noexcept;
 
 /// The state of a record (§3).
 enum class State : std::uint8_t {

@@ -152,7 +152,7 @@ void add_route(JsonText& json, const Route& route, bool asks_age) {
   if (route.respond_async) json.member("respond_async", true);
   if (route.wait_max >= Millis(1000)) json.member("wait_max_seconds", seconds(route.wait_max));
   json.member("key_reused_status",
-              static_cast<std::int64_t>(misuse_answer({}, route.answers.preset).status));
+              static_cast<std::int64_t>(misuse_answer({}, {}, route.answers.preset).status));
   if (error_form_of(route.answers.preset) == ErrorForm::stripe) json.member("errors", "stripe");
   json.member("retention_seconds", seconds(route.retention));
   // After that the same key runs anew instead of being refused.

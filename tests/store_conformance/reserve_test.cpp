@@ -78,6 +78,47 @@ TEST_P(StoreConformance, S05_misuse_is_refused_and_an_expired_lease_left_to_the_
   EXPECT_EQ(state(1), State::in_progress);
 }
 
+// Behind the rule's 8 bytes: the kind of body that was read (0: none), and its values.
+TEST_P(StoreConformance, S05_only_other_values_of_one_kind_of_body_prove_another_request) {
+  const auto made = [](std::uint8_t rule, std::uint8_t kind, std::uint8_t values,
+                       std::uint8_t rest) {
+    Fingerprint fingerprint{1, {}};
+    auto& digest = fingerprint.digest;
+    std::fill_n(digest.begin(), 8, rule);
+    digest[8] = kind;
+    std::fill_n(digest.begin() + 9, 7, values);
+    std::fill_n(digest.begin() + 16, 16, rest);
+    return fingerprint;
+  };
+  int number = 1;
+  const auto is_proven = [&](const Fingerprint& first, const Fingerprint& second) {
+    Reserve one = a_reserve(++number);
+    one.fingerprints = {first};
+    run(one);
+    Reserve other = a_reserve(number, 99);
+    other.fingerprints = {second, made(7, 1, 7, 7)};
+    const auto outcome = ask(other);
+    EXPECT_TRUE(is<KeyMisuse>(outcome)) << describe(outcome);
+    return is<KeyMisuse>(outcome) && std::get<KeyMisuse>(outcome).is_other;
+  };
+  EXPECT_TRUE(is_proven(made(0, 1, 1, 1), made(0, 1, 2, 2)));
+  EXPECT_TRUE(is_proven(made(9, 2, 1, 1), made(9, 2, 2, 2)));
+  EXPECT_TRUE(is_proven(made(0, 3, 1, 1), made(0, 3, 2, 1)));
+  EXPECT_FALSE(is_proven(made(0, 1, 1, 1), made(0, 1, 1, 2))) << "the same values";
+  EXPECT_FALSE(is_proven(made(0, 1, 1, 1), made(9, 1, 2, 2))) << "another rule";
+  EXPECT_FALSE(is_proven(made(0, 1, 1, 1), made(0, 2, 2, 2))) << "another kind";
+  EXPECT_FALSE(is_proven(made(0, 0, 0, 1), made(0, 0, 0, 2))) << "neither was read";
+  EXPECT_FALSE(is_proven(made(0, 0, 0, 1), made(0, 1, 2, 2))) << "the first was not read";
+  EXPECT_FALSE(is_proven(made(0, 1, 1, 1), made(0, 0, 0, 2))) << "the second was not read";
+  EXPECT_FALSE(is_proven(made(0, 4, 1, 1), made(0, 4, 2, 2))) << "a kind that nobody knows";
+  Fingerprint of_the_face = made(0, 1, 1, 1);
+  of_the_face.version = 0;
+  EXPECT_FALSE(is_proven(of_the_face, made(0, 1, 2, 2)));
+  Fingerprint also_of_the_face = made(0, 1, 2, 2);
+  also_of_the_face.version = 0;
+  EXPECT_FALSE(is_proven(of_the_face, also_of_the_face));
+}
+
 TEST_P(StoreConformance, S05_any_of_the_offered_fingerprints_may_match) {
   run(1);
   Reserve verb = a_reserve(1, 2);

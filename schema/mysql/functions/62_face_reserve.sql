@@ -14,11 +14,12 @@ BEGIN
   RETURN v_is_met;
 END;
 
--- True if a difference between two fingerprints proves another request: the same rules made both. From version 3 on a
--- digest begins with the name of its rule.
-CREATE OR REPLACE FUNCTION idem_is_comparable(p_a VARBINARY(36), p_b VARBINARY(36)) RETURNS TINYINT
+-- True if two unequal fingerprints prove two requests: version 1, one rule, bodies whose values Idem could read as one
+-- kind, and other values. Behind the version: 8 bytes of the rule, 1 of the kind (0: unread), 7 of the values.
+CREATE OR REPLACE FUNCTION idem_prove_two_requests(p_a VARBINARY(36), p_b VARBINARY(36)) RETURNS TINYINT
 DETERMINISTIC NO SQL
-RETURN LEFT(p_a, 4) = LEFT(p_b, 4) AND (LEFT(p_a, 4) < X'00000003' OR LEFT(p_a, 12) = LEFT(p_b, 12));
+RETURN LEFT(p_a, 4) = X'00000001' AND LEFT(p_a, 13) = LEFT(p_b, 13)
+   AND SUBSTR(p_a, 13, 1) IN (X'01', X'02', X'03') AND SUBSTR(p_a, 14, 7) <> SUBSTR(p_b, 14, 7);
 
 -- The end of a lease by a reserve is a decision about the record, too (§19).
 CREATE OR REPLACE PROCEDURE idem_note_ended_lease(IN p_id BINARY(16), IN p_fence BIGINT UNSIGNED, IN p_at BIGINT)
@@ -174,7 +175,7 @@ BEGIN
     IF NOT v_is_sound THEN
       SET v_outcome = 'damaged';
     ELSEIF LEFT(p_offered, 36) <> v_fingerprint AND NOT idem_matches(p_offered, v_fingerprint) THEN
-      SET v_outcome = 'key_misuse', v_is_other = idem_is_comparable(LEFT(p_offered, 36), v_fingerprint);
+      SET v_outcome = 'key_misuse', v_is_other = idem_prove_two_requests(LEFT(p_offered, 36), v_fingerprint);
     ELSE
       -- Ends what its time has ended, as the sweeper does.
       SET v_ended_lease = v_state = 2 AND v_at >= v_locked_until;

@@ -25,11 +25,11 @@ END;
 CREATE OR REPLACE FUNCTION idem.matches(offered bytea[], stored bytea) RETURNS boolean LANGUAGE sql IMMUTABLE
 RETURN stored = ANY (offered);
 
--- True when a difference between two fingerprints proves another request: both were made by the same rules. From
--- version 3 on a digest begins with the name of its rule.
-CREATE OR REPLACE FUNCTION idem.comparable(a bytea, b bytea) RETURNS boolean LANGUAGE sql IMMUTABLE
-RETURN substr(a, 1, 4) = substr(b, 1, 4)
-   AND (substr(a, 1, 4) < E'\\x00000003' OR substr(a, 1, 12) = substr(b, 1, 12));
+-- True when two unequal fingerprints prove two requests: version 1, one rule, bodies whose values Idem could read as one
+-- kind, and other values. Behind the version: 8 bytes of the rule, 1 of the kind (0: unread), 7 of the values.
+CREATE OR REPLACE FUNCTION idem.prove_two_requests(a bytea, b bytea) RETURNS boolean LANGUAGE sql IMMUTABLE
+RETURN substr(a, 1, 4) = E'\\x00000001'::bytea AND substr(a, 1, 13) = substr(b, 1, 13)
+   AND substr(a, 13, 1) IN (E'\\x01'::bytea, E'\\x02'::bytea, E'\\x03'::bytea) AND substr(a, 14, 7) <> substr(b, 14, 7);
 
 CREATE OR REPLACE FUNCTION idem.is_same_attempt(s idem.slots, fence bigint, token uuid) RETURNS boolean
 LANGUAGE sql IMMUTABLE

@@ -105,7 +105,7 @@ BEGIN
   o.outcome := 'key_misuse';
   o.operation := s.id;
   o.state := idem.state_at(s, at);
-  o.is_other := idem.comparable(offered[1], s.fingerprint);
+  o.is_other := idem.prove_two_requests(offered[1], s.fingerprint);
   o.ended_lease := false;
   RETURN o;
 END $$;

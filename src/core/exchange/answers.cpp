@@ -148,17 +148,27 @@ WireAnswer in_progress_answer(const InProgress& outcome, const RecordId& id) {
                  id, State::in_progress, outcome.lease_remaining);
 }
 
-WireAnswer misuse_answer(const KeyMisuse& misuse, Preset preset) {
+std::string_view why_maybe_the_same(const Fingerprint& asked) noexcept {
+  if (body_kind(asked) == BodyKind::unread) {
+    return "This request has other bytes than the first one with its key, and Idem cannot compare "
+           "the values of its body, which is encoded (Content-Encoding), or in a format that Idem "
+           "does not read: so it may be the same request.";
+  }
+  return "This request has other bytes than the first one with its key, and may be the same "
+         "request: that one's body was encoded (Content-Encoding) or in a format that Idem does "
+         "not read, or the values differ only in their spelling or in digits that a double does "
+         "not hold (RFC 8785), or other rules of what counts were in force.";
+}
+
+WireAnswer misuse_answer(const KeyMisuse& misuse, const Fingerprint& asked, Preset preset) {
   Problem reused{.code = ProblemCode::key_reused,
                  .detail =
                      "This key was first used for a request with other content. Nothing was "
                      "run now; use a new key for a new operation.",
                  .operation = misuse.id};
   if (!misuse.is_other) {
-    reused.detail =
-        "This key was first used under other rules of what counts of a request, so Idem cannot "
-        "tell whether it was for this request. Nothing was run now; a new key might do the work "
-        "again.";
+    reused.detail = why_maybe_the_same(asked);
+    reused.detail += " Nothing was run now; a new key might do the work again.";
     reused.retry = RetryAdvice::never;
   }
   if (preset == Preset::stripe) reused.status = 400;

@@ -19,7 +19,10 @@ WireAnswer replay_answer(const std::shared_ptr<const Record>& record);
 
 WireAnswer in_progress_answer(const InProgress& outcome, const RecordId& id);
 /// 422; 400 under the stripe preset, whose clients expect that.
-WireAnswer misuse_answer(const KeyMisuse& misuse, Preset preset);
+/// `asked`: the fingerprint of the request that gets it.
+WireAnswer misuse_answer(const KeyMisuse& misuse, const Fingerprint& asked, Preset preset);
+/// Why it is not known whether the record is of this request; a sentence.
+std::string_view why_maybe_the_same(const Fingerprint& asked) noexcept;
 WireAnswer expired_answer(const RecordId& id);
 /// 202: the request is stored; the dispatcher runs it.
 WireAnswer pending_answer(const RecordId& id, State state, Millis retry_after);

@@ -148,7 +148,8 @@ ExchangeAction Exchange::on_outcome(ReserveOutcome outcome, MonotonicTime now) {
           [&](InProgress& running) { return on_running(running, now); },
           [&](KeyMisuse& misuse) {
             reserve_.id = misuse.id;
-            return finish(misuse_answer(misuse, settings_.answers.preset));
+            return finish(
+                misuse_answer(misuse, reserve_.fingerprints.front(), settings_.answers.preset));
           },
           [&](Unknown& unknown) -> ExchangeAction {
             reserve_.id = unknown.id;

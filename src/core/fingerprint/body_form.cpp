@@ -13,13 +13,45 @@ bool is_json_media(std::string_view media) noexcept {
   return media == "application/json" || media.ends_with("+json");
 }
 
+// Many servers read a number as a double, so for them two bodies of one RFC 8785 form are one. The
+// exact form differs from that only in a number that it has tagged, and its tag is a `#`.
+std::optional<std::string> as_doubles(std::string_view body, const std::string& exact) {
+  if (exact.find('#') == exact.npos) return exact;
+  auto form = canonicalize(body);
+  if (!form) return std::nullopt;  // A number is beyond all doubles.
+  return std::move(*form);
+}
+
 std::optional<BodyForm> json_form(std::string_view body, const FingerprintRule& rule) {
-  const auto form = fingerprint_form(body);
-  if (!form) return std::nullopt;
-  if (rule.include.empty() && rule.exclude.empty()) return BodyForm{"json", sha256(*form), true};
-  const auto selection = JsonSelection::parse(rule.include, rule.exclude);
-  if (!selection) return std::nullopt;
-  return BodyForm{"json selection", selection->digest(*form)};
+  const auto exact = fingerprint_form(body);
+  if (!exact) return std::nullopt;
+  const bool is_whole = rule.include.empty() && rule.exclude.empty();
+  std::optional<JsonSelection> selection;
+  if (!is_whole) {
+    auto parsed = JsonSelection::parse(rule.include, rule.exclude);
+    if (!parsed) return std::nullopt;
+    selection = std::move(*parsed);
+  }
+  const auto digest_of = [&](const std::string& form) {
+    return is_whole ? sha256(form) : selection->digest(form);
+  };
+  BodyForm form{is_whole ? "json" : "json selection", digest_of(*exact)};
+  const auto doubles = as_doubles(body, *exact);
+  if (!doubles) return form;
+  form.kind = BodyKind::json;
+  form.values = *doubles == *exact ? form.digest : digest_of(*doubles);
+  return form;
+}
+
+std::optional<BodyForm> form_of_fields(std::string_view body) {
+  const auto digest = form_fields_digest(body);
+  if (!digest) return std::nullopt;
+  BodyForm form{"form", *digest};
+  if (const auto values = form_values_digest(body)) {
+    form.kind = BodyKind::form;
+    form.values = *values;
+  }
+  return form;
 }
 
 // A laxer reader may still read this body part by part, depending on the whole Content-Type.
@@ -32,19 +64,24 @@ BodyForm unread_multipart(std::string_view content_type, std::string_view body) 
 
 }  // namespace
 
-BodyForm raw_form(std::string_view body) { return {"raw", sha256(body), true}; }
+BodyForm raw_form(std::string_view body) { return {"raw", sha256(body)}; }
 
 BodyForm body_form(std::string_view media, std::string_view content_type, std::string_view body,
                    const FingerprintRule& rule) {
   if (is_json_media(media)) {
     if (auto form = json_form(body, rule)) return *form;
   } else if (media == "application/x-www-form-urlencoded") {
-    if (const auto digest = form_fields_digest(body)) return {"form", *digest};
+    if (auto form = form_of_fields(body)) return *form;
   } else if (media.starts_with("multipart/")) {
     if (const auto digest = multipart_digest(content_type, body)) return {"multipart", *digest};
     return unread_multipart(content_type, body);
   }
-  return raw_form(body);
+  BodyForm form = raw_form(body);
+  if (body.empty()) {
+    form.kind = BodyKind::empty;
+    form.values = form.digest;
+  }
+  return form;
 }
 
 }  // namespace idem

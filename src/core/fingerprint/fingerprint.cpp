@@ -3,6 +3,7 @@
 #include "core/bytes/ascii.hpp"
 #include "core/bytes/digests.hpp"
 #include "core/fingerprint/body_form.hpp"
+#include "core/fingerprint/form_fields.hpp"
 #include "core/fingerprint/media_type.hpp"
 #include "core/json/selection.hpp"
 
@@ -51,10 +52,9 @@ std::vector<HeaderLine> lines_of(std::span<const std::string_view> chosen) {
 }
 
 // Lines of one name keep their order; the order of different names does not count (RFC 9110 §5.3).
-void add_chosen_headers(Frames& frames, std::uint32_t version,
-                        std::span<const std::string_view> chosen) {
+void add_chosen_headers(Frames& frames, std::span<const std::string_view> chosen) {
   auto lines = lines_of(chosen);
-  if (version > 1) std::ranges::stable_sort(lines, {}, &HeaderLine::first);
+  std::ranges::stable_sort(lines, {}, &HeaderLine::first);
   frames.add_number(chosen.size());
   for (const auto& [name, value] : lines) {
     frames.add(name);
@@ -69,6 +69,7 @@ void add_rule(Frames& frames, const FingerprintRule& rule) {
 }
 
 RuleName name_of(const FingerprintRule& rule) {
+  if (rule.empty()) return {};
   Frames frames;
   frames.add("idem fingerprint rule");
   add_rule(frames, rule);
@@ -107,21 +108,41 @@ BodyForm form_by(const FingerprintRule& rule, const FingerprintParts& parts, std
   return body_form(media, parts.content_type, parts.body, rule);
 }
 
-// From version 2 on the frame holds the rule; all else is in the same order in every version.
-std::string frame(std::uint32_t version, const FingerprintParts& parts, std::string_view media,
-                  std::span<const std::string_view> chosen_headers, const FingerprintRule& rule,
-                  const BodyForm& body, std::string_view codings = {}) {
-  Frames frames(256 + parts.target.size());
-  frames.add_number(version);
+/// What is told apart by a form, in the one frame of both digests.
+struct Framing {
+  std::string_view target;
+  std::string_view media;
+  std::string_view tag;
+  const Digest& body;
+};
+
+std::string frame(const FingerprintParts& parts, std::span<const std::string_view> headers,
+                  const FingerprintRule& rule, const Framing& by, std::string_view codings = {}) {
+  Frames frames(256 + by.target.size());
+  frames.add_number(fingerprint_version);
   frames.add(parts.method);
-  frames.add(parts.target);
-  frames.add(media);
-  add_chosen_headers(frames, version, chosen_headers);
-  if (version > 1) add_rule(frames, rule);
-  frames.add(body.tag);
-  frames.add(view_of(body.digest));
+  frames.add(by.target);
+  frames.add(by.media);
+  add_chosen_headers(frames, headers);
+  add_rule(frames, rule);
+  frames.add(by.tag);
+  frames.add(view_of(by.body));
   if (!codings.empty()) frames.add(codings);
   return frames.bytes();
+}
+
+// Another media type of one kind of body says nothing else.
+std::string_view media_of(BodyKind kind) noexcept {
+  switch (kind) {
+    case BodyKind::json:
+      return "application/json";
+    case BodyKind::form:
+      return "application/x-www-form-urlencoded";
+    case BodyKind::unread:
+    case BodyKind::empty:
+      break;
+  }
+  return {};
 }
 
 bool is_field_name(std::string_view name) {
@@ -150,40 +171,46 @@ std::expected<void, std::string> check_rule(const FingerprintRule& rule) {
 }
 
 RequestDigest::RequestDigest(const FingerprintParts& parts) {
-  const std::string media = media_type(parts.content_type);
-  const FingerprintRule none;
-  const FingerprintRule rule = parts.rule ? sorted(*parts.rule) : none;
-  auto chosen = parts.chosen_headers;
-  const std::string codings = codings_of(parts.content_encoding);
-  if (!codings.empty()) {
-    const BodyForm encoded = form_by(rule, parts, media, codings);
-    const auto add = [&](const FingerprintRule& by, std::span<const std::string_view> headers) {
-      framed_.push_back({4, frame(4, parts, media, headers, by, encoded, codings), name_of(by)});
-    };
-    add(rule, chosen);
-    if (!rule.empty()) add(none, {});
-    return;
-  }
-  if (!rule.empty()) {
-    const BodyForm selected = form_by(rule, parts, media, codings);
-    framed_.push_back({3, frame(3, parts, media, chosen, rule, selected), name_of(rule)});
-    chosen = {};
-  }
+  const FingerprintRule rule = parts.rule ? sorted(*parts.rule) : FingerprintRule{};
+  add(parts, parts.chosen_headers, rule);
   // The record may be older than the rule; its fingerprint was then made without one.
-  const BodyForm whole = form_by(none, parts, media, codings);
-  if (!whole.as_in_version_1) framed_.push_back({2, frame(2, parts, media, chosen, none, whole)});
-  const BodyForm first = whole.as_in_version_1 ? whole : raw_form(parts.body);
-  framed_.push_back({1, frame(1, parts, media, chosen, none, first)});
+  if (!rule.empty()) add(parts, {}, {});
+}
+
+void RequestDigest::add(const FingerprintParts& parts, std::span<const std::string_view> headers,
+                        const FingerprintRule& rule) {
+  const std::string media = media_type(parts.content_type);
+  const std::string codings = codings_of(parts.content_encoding);
+  const BodyForm body = form_by(rule, parts, media, codings);
+  Framed framed{name_of(rule),
+                frame(parts, headers, rule, {parts.target, media, body.tag, body.digest}, codings),
+                body.kind};
+  if (body.kind != BodyKind::unread) {
+    const std::string target = target_values(parts.target);
+    framed.values =
+        frame(parts, headers, rule, {target, media_of(body.kind), body.tag, body.values});
+    if (framed.values == framed.bytes) framed.values.clear();
+  }
+  framed_.push_back(std::move(framed));
 }
 
 std::vector<Fingerprint> RequestDigest::under(const Secret& secret) const {
+  static constexpr std::size_t kind_at = RuleName{}.size();
+  static constexpr std::size_t rest_at = kind_at + ValuesName{}.size();
   thread_local KeyedDigest digest("idem fingerprint");
   std::vector<Fingerprint> fingerprints;
   fingerprints.reserve(framed_.size());
   for (const Framed& framed : framed_) {
-    Fingerprint made{framed.version, digest.of(secret, framed.bytes)};
-    // The rest of the digest is at least as long as a record's handle.
-    if (framed.rule) std::ranges::copy(*framed.rule, made.digest.begin());
+    // The rest of the digest is as long as a record's handle.
+    Fingerprint made{fingerprint_version, digest.of(secret, framed.bytes)};
+    if (!framed.values.empty()) {
+      const Digest values = digest.of(secret, framed.values);
+      std::copy(values.begin() + kind_at, values.begin() + rest_at, made.digest.begin() + kind_at);
+    } else if (framed.kind == BodyKind::unread) {
+      std::fill(made.digest.begin() + kind_at, made.digest.begin() + rest_at, std::uint8_t{0});
+    }
+    std::ranges::copy(framed.rule, made.digest.begin());
+    made.digest[kind_at] = static_cast<std::uint8_t>(framed.kind);
     fingerprints.push_back(made);
   }
   return fingerprints;

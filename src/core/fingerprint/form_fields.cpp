@@ -1,6 +1,7 @@
 #include "core/fingerprint/form_fields.hpp"
 
 #include "core/bytes/ascii.hpp"
+#include "core/bytes/utf8.hpp"
 
 #include <idem/limits.hpp>
 
@@ -151,6 +152,55 @@ bool order_matters(std::span<const FormField> names) noexcept {
   return false;
 }
 
+// Broken escapes stay as they are.
+std::string decoded(std::string_view spelled, bool plus_is_blank) {
+  std::string text;
+  text.reserve(spelled.size());
+  for (std::size_t i = 0; i < spelled.size(); ++i) {
+    const char c = spelled[i];
+    const bool is_escape = c == '%' && i + 2 < spelled.size() && hex_value(spelled[i + 1]) >= 0 &&
+                           hex_value(spelled[i + 2]) >= 0;
+    if (is_escape) {
+      text += static_cast<char>(hex_value(spelled[i + 1]) * 16 + hex_value(spelled[i + 2]));
+      i += 2;
+    } else {
+      text += plus_is_blank && c == '+' ? ' ' : c;
+    }
+  }
+  return text;
+}
+
+// One spelling for `a.b`, `a[b]`, `A_b`, and for `a[1]` and `a[01]`.
+std::string loose_name(std::string_view spelled) {
+  std::string name;
+  for (char c : lower_case(decoded(spelled, true))) {
+    if (c == ']') continue;
+    if (c == '.' || c == ' ' || c == '[') c = '_';
+    if (is_digit(c) && name.ends_with("_0")) name.pop_back();
+    name += c;
+  }
+  return name;
+}
+
+// An absent value is an empty one.
+std::string said_by(std::string_view field) {
+  const auto equals = std::min(field.find('='), field.size());
+  std::string said = loose_name(field.substr(0, equals)) + '=';
+  if (equals < field.size()) said += decoded(field.substr(equals + 1), true);
+  return said;
+}
+
+std::vector<std::string> said_by_all(std::string_view fields) {
+  std::vector<std::string> said;
+  while (!fields.empty()) {
+    const auto end = std::min(fields.find('&'), fields.size());
+    if (end != 0) said.push_back(said_by(fields.substr(0, end)));
+    fields.remove_prefix(std::min(end + 1, fields.size()));
+  }
+  std::ranges::sort(said);
+  return said;
+}
+
 }  // namespace
 
 std::optional<Digest> form_fields_digest(std::string_view body) {
@@ -173,6 +223,28 @@ std::optional<Digest> form_fields_digest(std::string_view body) {
   digest.add_number(fields->size());
   for (const FormField& field : *fields) digest.add(field.text);
   return digest.finish();
+}
+
+std::optional<Digest> form_values_digest(std::string_view body) {
+  FramedDigest digest;
+  for (const std::string& said : said_by_all(body)) {
+    if (!is_utf8(said)) return std::nullopt;
+    digest.add(said);
+  }
+  return digest.finish();
+}
+
+std::string target_values(std::string_view target) {
+  const auto query = std::min(target.find('?'), target.size());
+  std::string values = decoded(target.substr(0, query), false);
+  if (query == target.size()) return values;
+  char before = '?';
+  for (const std::string& said : said_by_all(target.substr(query + 1))) {
+    values += before;
+    values += said;
+    before = '&';
+  }
+  return values;
 }
 
 }  // namespace idem

@@ -23,4 +23,14 @@ namespace idem {
 /// one place, such as `a.b` and `a[b]`, or `a[1]` and `a[01]`. Time O(n log n).
 std::optional<Digest> form_fields_digest(std::string_view body);
 
+/// A digest of what the fields of such a body say, however they are spelled: names and values
+/// decoded, names as loosely as any server reads them, neither order nor empty fields. Where two
+/// bodies differ in it, they say different things to every server; otherwise they may.
+///
+/// None: a value is not UTF-8, so that its charset is unknown.
+std::optional<Digest> form_values_digest(std::string_view body);
+
+/// What a path and its query say, in the same sense.
+std::string target_values(std::string_view target);
+
 }  // namespace idem

@@ -19,10 +19,28 @@ bool same_fingerprint(const Fingerprint& a, const Fingerprint& b) noexcept {
          CRYPTO_memcmp(a.digest.data(), b.digest.data(), a.digest.size()) == 0;
 }
 
-bool comparable(const Fingerprint& a, const Fingerprint& b) noexcept {
-  if (a.version != b.version) return false;
-  return a.version < fingerprints_name_their_rule ||
-         std::equal(a.digest.begin(), a.digest.begin() + RuleName{}.size(), b.digest.begin());
+namespace {
+
+constexpr std::uint32_t fingerprints_name_values = 1;
+constexpr std::size_t kind_at = RuleName{}.size();
+constexpr std::size_t values_end = kind_at + ValuesName{}.size();
+
+}  // namespace
+
+BodyKind body_kind(const Fingerprint& fingerprint) noexcept {
+  if (fingerprint.version != fingerprints_name_values) return BodyKind::unread;
+  const std::uint8_t kind = fingerprint.digest[kind_at];
+  return kind <= static_cast<std::uint8_t>(BodyKind::empty) ? static_cast<BodyKind>(kind)
+                                                            : BodyKind::unread;
+}
+
+bool prove_two_requests(const Fingerprint& a, const Fingerprint& b) noexcept {
+  const BodyKind kind = body_kind(a);
+  if (kind == BodyKind::unread || kind != body_kind(b)) return false;
+  const auto from_a = a.digest.begin();
+  const auto from_b = b.digest.begin();
+  return std::equal(from_a, from_a + kind_at, from_b) &&
+         !std::equal(from_a + kind_at, from_a + values_end, from_b + kind_at);
 }
 
 std::string_view name_of(State state) noexcept {

@@ -63,10 +63,9 @@ ReserveOutcome answer_of(Record& record, const Change& change, StoreTime now) {
   return Pending{record.id};
 }
 
-/// Under the rules of today's fingerprint two requests that differ are two. A fingerprint under
-/// older rules may differ in parts of the request that no longer count.
 KeyMisuse misuse(const Record& record, const std::vector<Fingerprint>& offered, StoreTime now) {
-  return {state_at(record, now), comparable(offered.front(), record.fingerprint), record.id};
+  return {state_at(record, now), prove_two_requests(offered.front(), record.fingerprint),
+          record.id};
 }
 
 }  // namespace

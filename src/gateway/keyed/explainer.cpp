@@ -202,7 +202,8 @@ class Case {
     judge(foreseen);
     const Course course = course_of(*exchange, std::move(foreseen.result), started);
     if (course.answer) note_answer(*course.answer);
-    if (out_.outcome == ForeseenOutcome::refused && course.answer && course.answer->problem) {
+    const bool is_told = out_.outcome == ForeseenOutcome::refused || out_.why.empty();
+    if (is_told && course.answer && course.answer->problem) {
       out_.why = course.answer->problem->detail;
     }
     if (course.waits) note("The request waits for it first, for its time at most.");
@@ -303,10 +304,9 @@ class Case {
     if (out_.fingerprint) {
       out_.fingerprint->matches = misuse.is_other ? std::optional(false) : std::nullopt;
     }
-    out_.why = misuse.is_other
-                   ? "The key was used for another request: the fingerprints differ."
-                   : "The record's fingerprint was made under other rules than today's, so that "
-                     "it is not known whether this is the same request.";
+    if (misuse.is_other) {
+      out_.why = "The key was used for another request: the fingerprints differ.";
+    }
   }
 
   void judge(const Unknown& unknown, const RecordWrite&) {

@@ -69,6 +69,46 @@ TEST_F(Misuse, T44_numbers_that_a_double_cannot_tell_apart_stay_apart) {
       is_problem(ask(charge("k", "", R"({"amount":9007199254740992})")), 422, "key_reused"));
 }
 
+Request encoded(std::string body, const std::string& coding) {
+  return with(charge("k", "", std::move(body)), "Content-Encoding", coding);
+}
+
+// The same JSON, compressed a second later, has other bytes: a new key would pay again.
+TEST_F(Misuse, S05_no_new_key_is_advised_where_a_body_is_encoded) {
+  const std::string json = R"({"amount":1})";
+  const auto first = ask(encoded("bytes of one second", "gzip"));
+  ASSERT_EQ(first.status, 201);
+  for (const auto& retry : {encoded("bytes of the next second", "gzip"), charge("k", "", json)}) {
+    const auto refused = ask(retry);
+    EXPECT_TRUE(is_problem(refused, 422, "key_reused"));
+    EXPECT_EQ(json_text(refused.body, "retry"), "never") << refused.body;
+    EXPECT_NE(json_text(refused.body, "detail").find("Content-Encoding"), std::string::npos);
+  }
+  EXPECT_TRUE(replays(first, ask(encoded("bytes of one second", "gzip"))));
+  EXPECT_EQ(effects("k"), 1);
+}
+
+TEST_F(Misuse, S05_no_new_key_is_advised_where_only_our_rule_for_numbers_differs) {
+  ASSERT_EQ(ask(charge("k", "", R"({"amount":333333333.33333329})")).status, 201);
+  const auto refused = ask(charge("k", "", R"({"amount":333333333.3333333})"));
+  EXPECT_TRUE(is_problem(refused, 422, "key_reused"));
+  EXPECT_EQ(json_text(refused.body, "retry"), "never");
+  EXPECT_NE(json_text(refused.body, "detail").find("RFC 8785"), std::string::npos);
+  const auto other = ask(charge("k", "", R"({"amount":333333333.4})"));
+  EXPECT_EQ(json_text(other.body, "retry"), "new_key_safe");
+}
+
+TEST_F(Misuse, S05_no_new_key_is_advised_where_idem_does_not_read_the_body) {
+  const auto xml = [](std::string body) {
+    return with(without(charge("k", "", std::move(body)), "Content-Type"), "Content-Type",
+                "application/xml");
+  };
+  ASSERT_EQ(ask(xml("<pay a='1' b='2'/>")).status, 201);
+  const auto refused = ask(xml("<pay b='2' a='1'/>"));
+  EXPECT_TRUE(is_problem(refused, 422, "key_reused"));
+  EXPECT_EQ(json_text(refused.body, "retry"), "never");
+}
+
 TEST_F(Misuse, T44_duplicate_members_are_not_last_wins) {
   EXPECT_EQ(ask(charge("k", "", R"({"amount":1,"amount":2})")).status, 201);
   EXPECT_TRUE(is_problem(ask(charge("k", "", R"({"amount":2})")), 422, "key_reused"));

@@ -122,6 +122,8 @@ TEST_F(SqlFace, V02_another_request_under_the_key_is_misuse_and_the_record_stays
   const auto is_misuse = [this] {
     const std::string before = session_->run("SELECT s::text FROM idem.slots s");
     EXPECT_EQ(reserve("outcome", "'tenant-1', 'pay', 'k', 'amount=6'"), "key_misuse");
+    EXPECT_EQ(reserve("is_other", "'tenant-1', 'pay', 'k', 'amount=6'"), "f")
+        << "Idem does not read the bytes that the service gives";
     EXPECT_EQ(session_->run("SELECT s::text FROM idem.slots s"), before);
   };
   const auto end = [this](const std::string& verb, const std::string& more) {

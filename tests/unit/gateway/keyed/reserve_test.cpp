@@ -238,16 +238,5 @@ TEST_F(GatewayReserve, S13_an_outcome_names_the_record_that_was_found) {
   EXPECT_EQ(std::get<Replay>(retry()).id, stored.id);
 }
 
-TEST_F(GatewayReserve, T47_a_form_stored_under_version_1_is_found_under_version_2) {
-  const auto settings = adopted({});
-  const auto form =
-      reserve(settings, "/f", {"Content-Type: application/x-www-form-urlencoded"}, "b=1&a=2");
-  ASSERT_EQ(form.fingerprints.size(), 2U);
-  Reserve old = form;
-  old.fingerprints = {form.fingerprints[1]};
-  run(old);
-  EXPECT_TRUE(replays(form));
-}
-
 }  // namespace
 }  // namespace idem::gateway
