@@ -36,6 +36,12 @@ struct FingerprintRule {
 /// list longer than limits.hpp allows.
 [[nodiscard]] std::expected<void, std::string> check_rule(const FingerprintRule& rule);
 
+/// A body as it was sent, and every line of its Content-Encoding.
+struct EncodedBody {
+  std::string_view body;
+  std::span<const std::string_view> content_encoding;
+};
+
 /// The parts of a request. `target`: the raw path and query bytes as received, without authority.
 struct FingerprintParts {
   std::string_view method;
@@ -48,6 +54,9 @@ struct FingerprintParts {
   const FingerprintRule* rule = nullptr;
   /// Every line of Content-Encoding, as received. `identity` and case are ignored.
   std::span<const std::string_view> content_encoding{};
+  /// Where `body` is what an encoded body holds, which a route may let count: that body. A record
+  /// may be older than that setting, so its fingerprint is offered, too.
+  const EncodedBody* as_sent = nullptr;
 };
 
 /// The version of the rules that RequestDigest follows.
@@ -79,6 +88,7 @@ class RequestDigest {
     /// The values, in the same frame; empty where that gives the same bytes, or kind is unread.
     std::string values{};
   };
+  void add(const FingerprintParts& parts);
   void add(const FingerprintParts& parts, std::span<const std::string_view> headers,
            const FingerprintRule& rule);
 

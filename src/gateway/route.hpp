@@ -1,5 +1,6 @@
 #pragma once
 
+#include "coding/decoded.hpp"
 #include "core/exchange/policy.hpp"
 #include "core/naming/former_names.hpp"
 #include "core/naming/path_pattern.hpp"
@@ -41,6 +42,7 @@ struct Route {
   bool require_key = true;
   AnswerPolicy answers;
   FingerprintRule fingerprint;
+  std::vector<Coding> decode;  ///< Of a body so encoded, the content counts instead of the bytes.
   Millis upstream_timeout = limits::upstream_timeout_default;
   Millis lease = limits::lease_default;
   LeasePolicy lease_policy = LeasePolicy::unknown;

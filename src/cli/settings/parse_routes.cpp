@@ -150,6 +150,21 @@ void parse_pointers(const GivenList& given, std::vector<std::string>& out, Compl
   }
 }
 
+void parse_codings(const GivenList& given, std::vector<Coding>& out, Complaints& complaints) {
+  for (const auto& name : given.items) {
+    // By the one name that a client may send in another case.
+    const auto coding = name.text == "x-gzip" ? std::nullopt : coding_of(name.text);
+    if (!coding) {
+      complaints.add(name.place,
+                     shown(name.text) + " cannot be decoded; write gzip, deflate or br");
+    } else if (std::ranges::find(out, *coding) != out.end()) {
+      complaints.add(name.place, shown(name.text) + " is in this list twice; keep one of them");
+    } else {
+      out.push_back(*coding);
+    }
+  }
+}
+
 void parse_fingerprint(const RouteGiven& given, Route& out, Complaints& complaints) {
   parse_pointers(given.list("fingerprint.include"), out.fingerprint.include, complaints);
   parse_pointers(given.list("fingerprint.exclude"), out.fingerprint.exclude, complaints);
@@ -159,6 +174,7 @@ void parse_fingerprint(const RouteGiven& given, Route& out, Complaints& complain
                    "whole body");
   }
   parse_field_names(given.list("fingerprint.headers"), out.fingerprint.headers, complaints);
+  parse_codings(given.list("fingerprint.decode"), out.decode, complaints);
 }
 
 void parse_lease_policy(const RouteGiven& given, Route& out, Complaints& complaints) {

@@ -108,6 +108,10 @@ inline constexpr std::array route_settings{
     RouteSetting{.path = "fingerprint.headers",
                  .shape = config::texts,
                  .help = "header fields that count; by default none"},
+    RouteSetting{.path = "fingerprint.decode",
+                 .shape = config::texts,
+                 .help = "gzip, deflate, br: of a body with this Content-Encoding the content "
+                         "counts; by default the bytes do"},
     RouteSetting{.path = "timeout",
                  .shape = config::duration,
                  .help = "time from the first byte sent to the whole answer",

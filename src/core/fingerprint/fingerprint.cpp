@@ -171,6 +171,15 @@ std::expected<void, std::string> check_rule(const FingerprintRule& rule) {
 }
 
 RequestDigest::RequestDigest(const FingerprintParts& parts) {
+  add(parts);
+  if (parts.as_sent == nullptr) return;
+  FingerprintParts encoded = parts;
+  encoded.body = parts.as_sent->body;
+  encoded.content_encoding = parts.as_sent->content_encoding;
+  add(encoded);
+}
+
+void RequestDigest::add(const FingerprintParts& parts) {
   const FingerprintRule rule = parts.rule ? sorted(*parts.rule) : FingerprintRule{};
   add(parts, parts.chosen_headers, rule);
   // The record may be older than the rule; its fingerprint was then made without one.

@@ -47,6 +47,7 @@ void add_body(Explanation::Fingerprint& facts, const FingerprintParts& parts) {
   if (const std::string codings = counted_codings(parts); !codings.empty()) {
     facts.counted.push_back("Content-Encoding");
   }
+  if (parts.as_sent != nullptr) facts.left_out.push_back("Content-Encoding: the body was decoded");
   if (facts.form == "json selection") {
     const auto selection = JsonSelection::parse(rule.include, rule.exclude);
     const auto form = json_of(parts);
@@ -103,14 +104,14 @@ class Chosen {
 class Comparison {
  public:
   Comparison(const FingerprintParts& sent, const StoredRequest& stored, const Route& route,
-             const GatewaySettings& settings)
+             const GatewaySettings& settings, std::size_t decoded_max)
       : sent_(sent), route_(route), settings_(settings) {
     head_.method = stored.method;
     head_.origin_form = stored.target;
     for (const auto& [name, value] : stored.fields) {
       head_.fields.push_back({name, value, http::known_field(name)});
     }
-    stored_.emplace(head_, stored.body, route.fingerprint);
+    stored_.emplace(head_, stored.body, route, decoded_max);
   }
 
   PartsCompared run() {
@@ -298,7 +299,7 @@ Explanation::Fingerprint explained_fingerprint(const RequestInQuestion& request,
                                                const http::RequestHead& head,
                                                const GatewaySettings& settings,
                                                const Route& route) {
-  const Fingerprinted fingerprinted(head, request.body, route.fingerprint);
+  const Fingerprinted fingerprinted(head, request.body, route);
   Explanation::Fingerprint facts;
   facts.counted = {"method", "path and query", "media type"};
   for (const auto& name : route.fingerprint.headers) facts.counted.push_back("header " + name);
@@ -322,11 +323,13 @@ Explanation::Fingerprint explained_fingerprint(const RequestInQuestion& request,
 
 PartsCompared compared_parts(const http::RequestHead& head, std::string_view body,
                              const Record& record, const Identity& identity,
-                             const GatewaySettings& settings, const Route& route) {
-  const Fingerprinted sent(head, body, route.fingerprint);
+                             const GatewaySettings& settings, const Route& route,
+                             std::size_t decoded_max) {
+  const Fingerprinted sent(head, body, route, decoded_max);
+  if (sent.is_cut()) return {{}, "The body is not compared, because it holds too much."};
   if (record.stored_request && !record.stored_request->empty()) {
     const auto stored = decode_request(*record.stored_request);
-    if (stored) return Comparison(sent.parts(), *stored, route, settings).run();
+    if (stored) return Comparison(sent.parts(), *stored, route, settings, decoded_max).run();
   }
   const auto operation = route.operation(head.method, http::path_of(head.origin_form));
   if (settings.key_scope == KeyScope::tenant && record.operation != operation) {

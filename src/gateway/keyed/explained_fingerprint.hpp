@@ -23,9 +23,11 @@ struct PartsCompared {
 
 /// Where the request is stored with the record, the two are compared. Otherwise the record has one
 /// digest: then the request is tried with one part of it changed, and a change after which the
-/// digests are equal shows the part that differs, and no other.
+/// digests are equal shows the part that differs, and no other. Of an encoded body `decoded_max`
+/// bytes at most are decoded; with more, nothing is compared.
 PartsCompared compared_parts(const http::RequestHead& head, std::string_view body,
                              const Record& record, const Identity& identity,
-                             const GatewaySettings& settings, const Route& route);
+                             const GatewaySettings& settings, const Route& route,
+                             std::size_t decoded_max);
 
 }  // namespace idem::gateway

@@ -327,8 +327,8 @@ class Case {
 
   void compare() {
     if (!out_.record) return;
-    auto compared =
-        compared_parts(head_, request_.body, *out_.record, store_.identity(), *settings_, *route_);
+    auto compared = compared_parts(head_, request_.body, *out_.record, store_.identity(),
+                                   *settings_, *route_, limits::digest_on_loop_bytes_max);
     out_.differences = std::move(compared.differences);
     note(std::move(compared.why));
   }

@@ -74,8 +74,9 @@ Task<void> compare_misuse(Loop& loop, GatewayShared& shared, Misuse misuse,
                    "The stored request is too large to be compared beside others: explain does.");
     co_return;
   }
-  auto compared = compared_parts(misuse.head->head(), misuse.body, *record, shared.store.identity(),
-                                 *misuse.settings, *misuse.route);
+  auto compared =
+      compared_parts(misuse.head->head(), misuse.body, *record, shared.store.identity(),
+                     *misuse.settings, *misuse.route, limits::misuse_compared_bytes_max);
   retries.differ(misuse.number, std::move(compared.differences), std::move(compared.why));
 }
 
@@ -377,13 +378,11 @@ Task<Reserve> reserve_beside(http::ServerStream& client, GatewayShared& shared,
 
 Task<void> serve_keyed(http::ServerStream& client, http::UpstreamPool& pool, GatewayShared& shared,
                        const GatewaySettings& settings, const Route& route, KeyedRequest& request) {
-  Reserve reserve;
   auto& trace = request.seen.trace();
   trace.begin(Observation::Phase::fingerprint);
-  if (request.body.size() <= limits::digest_on_loop_bytes_max) {
-    reserve =
-        make_reserve(client.head(), request.parts(), shared.store.identity(), settings, route);
-  } else {
+  auto reserve = make_reserve_within(limits::digest_on_loop_bytes_max, client.head(),
+                                     request.parts(), shared.store.identity(), settings, route);
+  if (!reserve) {
     reserve = co_await reserve_beside(client, shared, settings, route, request);
     auto refusal = co_await request.authority->check_again();  // The digest may have taken long.
     if (refusal) {
@@ -396,7 +395,7 @@ Task<void> serve_keyed(http::ServerStream& client, http::UpstreamPool& pool, Gat
   crash_point(CrashPoint::fingerprinted);
   const bool async = is_async(client.head(), route);
   auto exchange =
-      make_exchange(client.head(), request.parts(), std::move(reserve), shared.store.identity(),
+      make_exchange(client.head(), request.parts(), std::move(*reserve), shared.store.identity(),
                     settings, route, async, shared.dispatcher->look_again(), trace.outgoing());
   if (async) {
     request.findable = shared.search->in_request(settings, request.seen.trace_id(client.head()),

@@ -1,5 +1,7 @@
 #include "gateway/keyed/reserve.hpp"
 
+#include "coding/decoded.hpp"
+#include "core/fingerprint/body_form.hpp"
 #include "core/naming/shadow_names.hpp"
 #include "gateway/keyed/sealing.hpp"
 
@@ -40,29 +42,11 @@ std::vector<std::string> naming_parts(const http::RequestHead& head,
   return parts;
 }
 
-}  // namespace
-
-Fingerprinted::Fingerprinted(const http::RequestHead& head, std::string_view body,
-                             const FingerprintRule& rule)
-    : chosen_(chosen_headers(head, rule)),
-      parts_{.method = head.method,
-             .target = head.origin_form,
-             .content_type = {},
-             .chosen_headers = chosen_,
-             .body = body,
-             .rule = &rule} {
-  for (const auto& field : head.fields) {
-    if (field.known == http::FieldName::content_type) parts_.content_type = field.value;
-    if (http::same_name(field.name, "Content-Encoding")) codings_.push_back(field.value);
-  }
-  parts_.content_encoding = codings_;
-}
-
-Reserve make_reserve(const http::RequestHead& head, const RequestParts& request,
-                     const Identity& identity, const GatewaySettings& settings,
-                     const Route& route) {
-  const Fingerprinted counted(head, request.body, route.fingerprint);
-  const RequestDigest digest(counted.parts());
+/// `counted` are the parts of this request.
+Reserve reserve_of(const FingerprintParts& counted, const http::RequestHead& head,
+                   const RequestParts& request, const Identity& identity,
+                   const GatewaySettings& settings, const Route& route) {
+  const RequestDigest digest(counted);
   const auto parts = naming_parts(head, settings, route, route.enforce);
   Reserve reserve;
   reserve.scope = request.scope;
@@ -98,6 +82,64 @@ Reserve make_reserve(const http::RequestHead& head, const RequestParts& request,
     reserve.sealed_key = seal_key(request.key, request.scope, identity, settings);
   }
   return reserve;
+}
+
+}  // namespace
+
+Fingerprinted::Fingerprinted(const http::RequestHead& head, std::string_view body,
+                             const Route& route)
+    : Fingerprinted(head, body, route, route.request_body_bytes_max) {}
+
+Fingerprinted::Fingerprinted(const http::RequestHead& head, std::string_view body,
+                             const Route& route, std::size_t decoded_max)
+    : chosen_(chosen_headers(head, route.fingerprint)),
+      parts_{.method = head.method,
+             .target = head.origin_form,
+             .content_type = {},
+             .chosen_headers = chosen_,
+             .body = body,
+             .rule = &route.fingerprint} {
+  for (const auto& field : head.fields) {
+    if (field.known == http::FieldName::content_type) parts_.content_type = field.value;
+    if (http::same_name(field.name, "Content-Encoding")) codings_.push_back(field.value);
+  }
+  parts_.content_encoding = codings_;
+  if (!route.decode.empty() && !codings_.empty()) {
+    decode(route, std::min(decoded_max, route.request_body_bytes_max));
+  }
+}
+
+void Fingerprinted::decode(const Route& route, std::size_t decoded_max) {
+  // Of two codings, this names none.
+  const auto coding = coding_of(counted_codings(parts_));
+  if (!coding || std::ranges::find(route.decode, *coding) == route.decode.end()) return;
+  auto content = decoded(*coding, parts_.body, decoded_max);
+  if (!content) {
+    is_cut_ = content.error() == NotDecoded::too_large;
+    return;
+  }
+  decoded_ = std::move(*content);
+  as_sent_ = {parts_.body, codings_};
+  parts_.body = decoded_;
+  parts_.content_encoding = {};
+  parts_.as_sent = &as_sent_;
+}
+
+Reserve make_reserve(const http::RequestHead& head, const RequestParts& request,
+                     const Identity& identity, const GatewaySettings& settings,
+                     const Route& route) {
+  const Fingerprinted counted(head, request.body, route);
+  return reserve_of(counted.parts(), head, request, identity, settings, route);
+}
+
+std::optional<Reserve> make_reserve_within(std::size_t bytes_max, const http::RequestHead& head,
+                                           const RequestParts& request, const Identity& identity,
+                                           const GatewaySettings& settings, const Route& route) {
+  if (request.body.size() > bytes_max) return std::nullopt;
+  const Fingerprinted counted(head, request.body, route, bytes_max);
+  // Beyond the route's own limit the bytes count, and no thread changes that.
+  if (counted.is_cut() && bytes_max < route.request_body_bytes_max) return std::nullopt;
+  return reserve_of(counted.parts(), head, request, identity, settings, route);
 }
 
 std::vector<RecordId> possible_ids(const http::RequestHead& head, const Identity& identity,

@@ -7,6 +7,8 @@
 #include <idem/fingerprint.hpp>
 #include <idem/store.hpp>
 
+#include <cstddef>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -20,19 +22,37 @@ namespace idem::gateway {
 Reserve make_reserve(const http::RequestHead& head, const RequestParts& request,
                      const Identity& identity, const GatewaySettings& settings, const Route& route);
 
-/// What the fingerprint of a request reads, as views into `head`, `body` and `rule`.
+/// The same, unless that means to read more than `bytes_max` bytes, encoded or decoded: then none,
+/// and another thread should.
+std::optional<Reserve> make_reserve_within(std::size_t bytes_max, const http::RequestHead& head,
+                                           const RequestParts& request, const Identity& identity,
+                                           const GatewaySettings& settings, const Route& route);
+
+/// What the fingerprint of a request reads, as views into `head`, `body` and `route`, and the
+/// content of an encoded body where the route lets that count. If it holds more than the route's
+/// limit, is malformed, or has several codings, the bytes count.
 class Fingerprinted {
  public:
-  Fingerprinted(const http::RequestHead& head, std::string_view body, const FingerprintRule& rule);
+  Fingerprinted(const http::RequestHead& head, std::string_view body, const Route& route);
+  /// Decodes `decoded_max` bytes at most.
+  Fingerprinted(const http::RequestHead& head, std::string_view body, const Route& route,
+                std::size_t decoded_max);
   Fingerprinted(const Fingerprinted&) = delete;
   Fingerprinted& operator=(const Fingerprinted&) = delete;
 
   const FingerprintParts& parts() const noexcept { return parts_; }
+  /// The body holds more than `decoded_max`.
+  bool is_cut() const noexcept { return is_cut_; }
 
  private:
+  void decode(const Route& route, std::size_t decoded_max);
+
   std::vector<std::string_view> chosen_;
   std::vector<std::string_view> codings_;
   FingerprintParts parts_;
+  std::string decoded_;
+  EncodedBody as_sent_{};
+  bool is_cut_ = false;
 };
 
 /// Every id that a record of a request with this key may have, the one for a new record first.

@@ -248,15 +248,18 @@ Task<bool> ShadowRequest::find_existing() {
 }
 
 Task<Reserve> ShadowRequest::make_digest() {
-  std::function<Reserve()> work = [this] {
-    const Problem* const rejection =
-        judged_->new_key_rejection ? &*judged_->new_key_rejection : nullptr;
-    const auto& head = head_.head();
-    const std::string operation = route_.operation(head.method, http::path_of(head.origin_form));
-    const RequestParts parts{scope_, operation, *judged_->key, body_, rejection};
-    return make_reserve(head, parts, around_.shared.store.identity(), *settings_, route_);
+  const auto& head = head_.head();
+  const std::string operation = route_.operation(head.method, http::path_of(head.origin_form));
+  const Problem* const rejection =
+      judged_->new_key_rejection ? &*judged_->new_key_rejection : nullptr;
+  const RequestParts parts{scope_, operation, *judged_->key, body_, rejection};
+  const Identity& identity = around_.shared.store.identity();
+  auto here = make_reserve_within(limits::shadow_digest_on_loop_bytes_max, head, parts, identity,
+                                  *settings_, route_);
+  if (here) co_return std::move(*here);
+  std::function<Reserve()> work = [&] {
+    return make_reserve(head, parts, identity, *settings_, route_);
   };
-  if (body_.size() <= limits::shadow_digest_on_loop_bytes_max) co_return work();
   auto digesting = run_offloaded(around_.loop, *around_.shared.digesting, work, scope_);
   Reserve reserve = co_await digesting;
   co_return reserve;

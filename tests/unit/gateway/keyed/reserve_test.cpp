@@ -3,6 +3,7 @@
 #include "gateway/keyed/reserve.hpp"
 #include "gateway/keyed/keyed.hpp"
 #include "store/stores.hpp"
+#include "support/gzip.hpp"
 #include "support/temp_dir.hpp"
 #include "unit/http/request_parsing.hpp"
 
@@ -70,6 +71,12 @@ class GatewayReserve : public testing::Test {
     ASSERT_TRUE(std::holds_alternative<Execute>(outcome));
     const auto& won = std::get<Execute>(outcome);
     (void)ask_and_wait(*store_, Complete{won.id, won.attempt, {201, {}, "ran", true}, ""});
+  }
+  bool is_proven_misuse(const Reserve& verb) {
+    const auto outcome = ask(verb);
+    EXPECT_TRUE(std::holds_alternative<KeyMisuse>(outcome));
+    const auto* const misuse = std::get_if<KeyMisuse>(&outcome);
+    return misuse != nullptr && misuse->is_other;
   }
   bool replays(const Reserve& verb) { return std::holds_alternative<Replay>(ask(verb)); }
   bool is_misuse(const Reserve& verb) { return std::holds_alternative<KeyMisuse>(ask(verb)); }
@@ -198,11 +205,7 @@ TEST_F(GatewayReserve,
   const auto asked = [&](const GatewaySettings& settings, std::string_view body) {
     return reserve(settings, "/v1/payments", {"Content-Type: application/json"}, body);
   };
-  const auto proven = [&](const Reserve& verb) {
-    const auto outcome = ask(verb);
-    EXPECT_TRUE(std::holds_alternative<KeyMisuse>(outcome));
-    return std::get<KeyMisuse>(outcome).is_other;
-  };
+  const auto proven = [&](const Reserve& verb) { return is_proven_misuse(verb); };
   const auto without = with_rule({});
   run(asked(without, R"({"a":1,"t":1})"));
   EXPECT_TRUE(proven(asked(without, R"({"a":1,"t":2})")));
@@ -236,6 +239,92 @@ TEST_F(GatewayReserve, S13_an_outcome_names_the_record_that_was_found) {
   EXPECT_EQ(std::get<Unknown>(retry()).id, stored.id);
   (void)ask_and_wait(*store_, Complete{won.id, won.attempt, {201, {}, "ran", true}, ""});
   EXPECT_EQ(std::get<Replay>(retry()).id, stored.id);
+}
+
+/// Requests with a gzipped body on a route that decodes, or one that does not.
+class GatewayDecodes : public GatewayReserve {
+ protected:
+  GatewaySettings settings_of(std::vector<Coding> decode, std::size_t most = 1000) {
+    Route pay = route("pay", "/v1/payments");
+    pay.decode = std::move(decode);
+    pay.request_body_bytes_max = most;
+    return adopted({pay});
+  }
+  Reserve sent(const GatewaySettings& settings, std::string_view body,
+               std::vector<std::string> codings = {"gzip"}) {
+    std::vector<std::string> fields{"Content-Type: application/json"};
+    for (const auto& coding : codings) fields.push_back("Content-Encoding: " + coding);
+    return reserve(settings, "/v1/payments", fields, body);
+  }
+  static std::string gzip(std::string_view content, std::uint32_t moment = 0) {
+    return test::gzipped(content, moment);
+  }
+};
+
+TEST_F(GatewayDecodes, S10_the_same_content_compressed_again_is_the_same_request) {
+  const auto settings = settings_of({Coding::gzip});
+  run(sent(settings, gzip(R"({"a":1,"b":2})", 1)));
+  EXPECT_TRUE(replays(sent(settings, gzip(R"({"a":1,"b":2})", 2))));
+  EXPECT_TRUE(replays(sent(settings, gzip(R"({"b":2, "a":1.0})", 3), {"X-GZip"})));
+  EXPECT_TRUE(replays(sent(settings, gzip(R"({"a":1,"b":2})", 4), {"identity", "gzip"})));
+  EXPECT_TRUE(replays(sent(settings, R"({"a":1,"b":2})", {}))) << "it says the same";
+  EXPECT_TRUE(is_proven_misuse(sent(settings, gzip(R"({"a":1,"b":3})", 1))));
+}
+
+TEST_F(GatewayDecodes, S10_the_bytes_count_where_decoders_may_disagree_and_prove_nothing) {
+  const std::string json = R"({"a":1})";
+  const std::vector<std::pair<std::string, std::vector<std::string>>> raw{
+      {gzip(json) + "x", {"gzip"}},
+      {gzip(json) + gzip(json), {"gzip"}},
+      {gzip(json).substr(0, 20), {"gzip"}},
+      {gzip(std::string(1001, ' ') + json), {"gzip"}},
+      {gzip(gzip(json)), {"gzip", "gzip"}},
+      {gzip(json), {"gzip, br"}},
+      {gzip(json), {"deflate"}},
+      {json, {"gzip"}}};
+  for (const auto& [body, codings] : raw) {
+    store_ = std::move(open_memory({}).value());
+    const auto settings = settings_of({Coding::gzip});
+    run(sent(settings, body, codings));
+    EXPECT_TRUE(replays(sent(settings, body, codings)));
+    EXPECT_FALSE(is_proven_misuse(sent(settings, gzip(R"({"a":2})")))) << "a body that is read";
+    store_ = std::move(open_memory({}).value());
+    const auto again = settings_of({Coding::gzip});
+    run(sent(again, gzip(R"({"a":2})")));
+    EXPECT_FALSE(is_proven_misuse(sent(again, body, codings))) << "of the retry";
+  }
+}
+
+TEST_F(GatewayDecodes, S10_a_record_is_found_after_the_setting_comes_or_goes) {
+  const auto without = settings_of({});
+  run(sent(without, gzip(R"({"a":1})", 1)));
+  const auto with = settings_of({Coding::gzip});
+  EXPECT_TRUE(replays(sent(with, gzip(R"({"a":1})", 1))));
+  EXPECT_FALSE(is_proven_misuse(sent(with, gzip(R"({"a":1})", 2))));
+
+  store_ = std::move(open_memory({}).value());
+  const auto first = settings_of({Coding::gzip});
+  run(sent(first, gzip(R"({"a":1})", 1)));
+  EXPECT_FALSE(is_proven_misuse(sent(settings_of({Coding::br}), gzip(R"({"a":1})", 1))));
+}
+
+TEST_F(GatewayDecodes, S10_a_loop_decodes_no_more_than_its_bound) {
+  const auto settings = settings_of({Coding::gzip}, 1UL << 20);
+  const auto is_made_within = [&](std::size_t bytes_max, const std::string& body,
+                                  const GatewaySettings& by) {
+    const auto parsed = parse(request({"Content-Encoding: gzip"}, "POST /v1/payments HTTP/1.1"));
+    const RequestParts parts{"tenant", "pay", "k", body};
+    return make_reserve_within(bytes_max, parsed.head, parts, store_->identity(), by,
+                               by.routes.find("POST", "/v1/payments"))
+        .has_value();
+  };
+  const std::string body = gzip(std::string(5000, ' ') + "{}");
+  ASSERT_LT(body.size(), 100U);
+  EXPECT_TRUE(is_made_within(5002, body, settings));
+  EXPECT_FALSE(is_made_within(5001, body, settings)) << "another thread decodes it";
+  EXPECT_TRUE(is_made_within(5001, body, settings_of({}))) << "nobody decodes it";
+  EXPECT_TRUE(is_made_within(5001, body, settings_of({Coding::gzip}, 4000))) << "its bytes count";
+  EXPECT_FALSE(is_made_within(body.size() - 1, body, settings_of({})));
 }
 
 }  // namespace
