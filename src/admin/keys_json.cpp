@@ -81,12 +81,12 @@ void write_headers(Writer& out, const StoredResponse& response, Bodies bodies) {
   out.end_array();
 }
 
-/// The version of its rules and the first eight bytes: enough to compare two by eye, and too few to
-/// try requests against.
+/// The version of its rules and the last eight bytes, which cover all that counts: enough to compare
+/// two by eye, and too few to try requests against.
 std::string shown_fingerprint(const Fingerprint& fingerprint) {
-  std::array<std::uint8_t, 8> first{};
-  std::copy_n(fingerprint.digest.begin(), first.size(), first.begin());
-  return "v" + std::to_string(fingerprint.version) + ":" + to_hex(first);
+  std::array<std::uint8_t, 8> last{};
+  std::copy_n(fingerprint.digest.end() - last.size(), last.size(), last.begin());
+  return "v" + std::to_string(fingerprint.version) + ":" + to_hex(last);
 }
 
 /// The trace of the request whose answer is stored.
