@@ -9,19 +9,6 @@
 namespace idem {
 namespace {
 
-bool is_json_media(std::string_view media) noexcept {
-  return media == "application/json" || media.ends_with("+json");
-}
-
-// Many servers read a number as a double, so for them two bodies of one RFC 8785 form are one. The
-// exact form differs from that only in a number that it has tagged, and its tag is a `#`.
-std::optional<std::string> as_doubles(std::string_view body, const std::string& exact) {
-  if (exact.find('#') == exact.npos) return exact;
-  auto form = canonicalize(body);
-  if (!form) return std::nullopt;  // A number is beyond all doubles.
-  return std::move(*form);
-}
-
 std::optional<BodyForm> json_form(std::string_view body, const FingerprintRule& rule) {
   const auto exact = fingerprint_form(body);
   if (!exact) return std::nullopt;
@@ -36,10 +23,17 @@ std::optional<BodyForm> json_form(std::string_view body, const FingerprintRule& 
     return is_whole ? sha256(form) : selection->digest(form);
   };
   BodyForm form{is_whole ? "json" : "json selection", digest_of(*exact)};
-  const auto doubles = as_doubles(body, *exact);
-  if (!doubles) return form;
   form.kind = BodyKind::json;
-  form.values = *doubles == *exact ? form.digest : digest_of(*doubles);
+  form.values = form.digest;
+  // Many servers read a number as a double, so for them two bodies of one RFC 8785 form are one.
+  // The exact form differs from that only in numbers that it has tagged by a `#`.
+  if (exact->find('#') == exact->npos) return form;
+  const auto doubles = canonicalize(body);
+  if (doubles) {
+    form.values = digest_of(*doubles);
+  } else {
+    form.kind = BodyKind::unread;  // A number is beyond all doubles.
+  }
   return form;
 }
 
@@ -63,6 +57,10 @@ BodyForm unread_multipart(std::string_view content_type, std::string_view body) 
 }
 
 }  // namespace
+
+bool is_json_media(std::string_view media) noexcept {
+  return media == "application/json" || media.ends_with("+json");
+}
 
 BodyForm raw_form(std::string_view body) { return {"raw", sha256(body)}; }
 

@@ -25,6 +25,9 @@ struct BodyForm {
 BodyForm body_form(std::string_view media, std::string_view content_type, std::string_view body,
                    const FingerprintRule& rule);
 
+/// `media`: of media_type().
+bool is_json_media(std::string_view media) noexcept;
+
 /// Of bytes that Idem does not read.
 BodyForm raw_form(std::string_view body);
 

@@ -194,7 +194,10 @@ void RequestDigest::add(const FingerprintParts& parts, std::span<const std::stri
   Framed framed{name_of(rule),
                 frame(parts, headers, rule, {parts.target, media, body.tag, body.digest}, codings),
                 body.kind};
-  if (body.kind != BodyKind::unread) {
+  // As in most requests: then both frames are one, and the second is not made.
+  const bool is_plain = body.values == body.digest && media == media_of(body.kind) &&
+                        parts.target.find_first_of("%?") == parts.target.npos;
+  if (body.kind != BodyKind::unread && !is_plain) {
     const std::string target = target_values(parts.target);
     framed.values =
         frame(parts, headers, rule, {target, media_of(body.kind), body.tag, body.values});

@@ -152,53 +152,48 @@ bool order_matters(std::span<const FormField> names) noexcept {
   return false;
 }
 
-// Broken escapes stay as they are.
-std::string decoded(std::string_view spelled, bool plus_is_blank) {
-  std::string text;
-  text.reserve(spelled.size());
-  for (std::size_t i = 0; i < spelled.size(); ++i) {
-    const char c = spelled[i];
-    const bool is_escape = c == '%' && i + 2 < spelled.size() && hex_value(spelled[i + 1]) >= 0 &&
-                           hex_value(spelled[i + 2]) >= 0;
-    if (is_escape) {
-      text += static_cast<char>(hex_value(spelled[i + 1]) * 16 + hex_value(spelled[i + 2]));
-      i += 2;
-    } else {
-      text += plus_is_blank && c == '+' ? ' ' : c;
-    }
-  }
-  return text;
+// The character at `i`, and `i` at its last byte. Broken escapes stay as they are.
+char decoded_at(std::string_view spelled, std::size_t& i, bool plus_is_blank) {
+  const char c = spelled[i];
+  if (c == '+' && plus_is_blank) return ' ';
+  if (c != '%' || i + 2 >= spelled.size()) return c;
+  const int high = hex_value(spelled[i + 1]);
+  const int low = hex_value(spelled[i + 2]);
+  if (high < 0 || low < 0) return c;
+  i += 2;
+  return static_cast<char>(high * 16 + low);
 }
 
 // One spelling for `a.b`, `a[b]`, `A_b`, and for `a[1]` and `a[01]`.
-std::string loose_name(std::string_view spelled) {
-  std::string name;
-  for (char c : lower_case(decoded(spelled, true))) {
+void append_loose_name(std::string& out, std::string_view spelled) {
+  const std::size_t begin = out.size();
+  for (std::size_t i = 0; i < spelled.size(); ++i) {
+    char c = lower_letter(decoded_at(spelled, i, true));
     if (c == ']') continue;
     if (c == '.' || c == ' ' || c == '[') c = '_';
-    if (is_digit(c) && name.ends_with("_0")) name.pop_back();
-    name += c;
+    if (is_digit(c) && out.ends_with("_0") && out.size() - begin >= 2) out.pop_back();
+    out += c;
   }
-  return name;
 }
 
-// An absent value is an empty one.
-std::string said_by(std::string_view field) {
-  const auto equals = std::min(field.find('='), field.size());
-  std::string said = loose_name(field.substr(0, equals)) + '=';
-  if (equals < field.size()) said += decoded(field.substr(equals + 1), true);
-  return said;
-}
-
-std::vector<std::string> said_by_all(std::string_view fields) {
-  std::vector<std::string> said;
+// Each field as one text, in their order. An absent value is an empty one, and an empty field none.
+std::vector<std::string> said_by(std::string_view fields) {
+  std::vector<std::string> all;
   while (!fields.empty()) {
     const auto end = std::min(fields.find('&'), fields.size());
-    if (end != 0) said.push_back(said_by(fields.substr(0, end)));
+    const std::string_view field = fields.substr(0, end);
     fields.remove_prefix(std::min(end + 1, fields.size()));
+    if (field.empty()) continue;
+    const auto equals = std::min(field.find('='), field.size());
+    std::string said;
+    said.reserve(field.size() + 1);
+    append_loose_name(said, field.substr(0, equals));
+    said += '=';
+    for (std::size_t i = equals + 1; i < field.size(); ++i) said += decoded_at(field, i, true);
+    all.push_back(std::move(said));
   }
-  std::ranges::sort(said);
-  return said;
+  std::ranges::sort(all);
+  return all;
 }
 
 }  // namespace
@@ -226,20 +221,21 @@ std::optional<Digest> form_fields_digest(std::string_view body) {
 }
 
 std::optional<Digest> form_values_digest(std::string_view body) {
-  FramedDigest digest;
-  for (const std::string& said : said_by_all(body)) {
+  Frames frames(body.size() * 2);
+  for (const std::string& said : said_by(body)) {
     if (!is_utf8(said)) return std::nullopt;
-    digest.add(said);
+    frames.add(said);
   }
-  return digest.finish();
+  return sha256(frames.bytes());
 }
 
 std::string target_values(std::string_view target) {
   const auto query = std::min(target.find('?'), target.size());
-  std::string values = decoded(target.substr(0, query), false);
+  std::string values;
+  for (std::size_t i = 0; i < query; ++i) values += decoded_at(target.substr(0, query), i, false);
   if (query == target.size()) return values;
   char before = '?';
-  for (const std::string& said : said_by_all(target.substr(query + 1))) {
+  for (const std::string& said : said_by(target.substr(query + 1))) {
     values += before;
     values += said;
     before = '&';

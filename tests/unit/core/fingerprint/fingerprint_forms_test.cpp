@@ -152,16 +152,20 @@ TEST(FingerprintForms, T41_a_form_with_names_that_some_server_mends_counts_byte_
   EXPECT_EQ(form("a[b]=%C3%89&c=1"), form("c=1&a[b]=%C3%89")) << "values are anything";
 }
 
+bool is_read(std::string_view body) {
+  return body_kind(fingerprints(form_type, body).front()) == BodyKind::form;
+}
+
 TEST(FingerprintForms, S10_a_malformed_form_counts_byte_for_byte) {
   for (const std::string bad :
        {"a=%", "a=%4", "a=%zz", "a=\x80", "a=1;c=2", "a= ", "%00=1", "a\n=1"}) {
-    EXPECT_EQ(form(bad + "&b=1").front(), '1') << bad;
+    EXPECT_FALSE(is_read(bad + "&b=1")) << bad;
     EXPECT_NE(form(bad + "&b=1"), form("b=1&" + bad)) << bad;
   }
   std::string many = "a";
   for (std::size_t i = 1; i < limits::form_fields_max; ++i) many += "&a";
-  EXPECT_EQ(form(many).front(), '2');
-  EXPECT_EQ(form(many + "&a").front(), '1');
+  EXPECT_TRUE(is_read(many));
+  EXPECT_FALSE(is_read(many + "&a"));
 }
 
 RC_GTEST_PROP(FingerprintFormsProperty, V08_two_forms_are_one_when_each_names_values_are, ()) {
