@@ -57,6 +57,10 @@ inline constexpr std::size_t response_body_bytes_default = 1024UL * 1024;
 // Larger bodies are digested on a thread of their own, beside the loop: 64 MiB of JSON take four
 // seconds, this a sixtieth of one.
 inline constexpr std::size_t digest_on_loop_bytes_max = 256UL * 1024;
+// JSON-RPC calls and answers that are read for their ids, on the loop: as long as the above. An id
+// is a number or a UUID; this leaves room for a longer text.
+inline constexpr std::size_t rpc_body_bytes_max = digest_on_loop_bytes_max;
+inline constexpr std::size_t rpc_id_bytes_max = 256;
 // Stored answers on their way to clients, each counted once for all its clients, if it is larger
 // than the second number (connections bound the smaller ones). The gateway reads an answer without
 // room again later.

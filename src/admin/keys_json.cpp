@@ -72,7 +72,7 @@ void write_headers(Writer& out, const StoredResponse& response, Bodies bodies) {
   if (bodies == Bodies::withheld) return out.null();
   out.begin_array();
   for (const auto& field : response.headers) {
-    if (field.name == trace_field) continue;
+    if (lies_beside(field.name)) continue;
     out.begin_array();
     out.text(field.name);
     out.text(field.value);

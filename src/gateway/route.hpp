@@ -43,6 +43,7 @@ struct Route {
   AnswerPolicy answers;
   FingerprintRule fingerprint;
   std::vector<Coding> decode;  ///< Of a body so encoded, the content counts instead of the bytes.
+  bool jsonrpc = false;        ///< The `id` of a JSON-RPC call does not count (§10, §14).
   Millis upstream_timeout = limits::upstream_timeout_default;
   Millis lease = limits::lease_default;
   LeasePolicy lease_policy = LeasePolicy::unknown;

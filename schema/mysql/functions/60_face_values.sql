@@ -106,7 +106,7 @@ BEGIN
   RETURN v_head;
 END;
 
--- The fields of a stored answer, in their order, without the trace that a gateway stores behind them (Idem-Trace, as in
+-- The fields of a stored answer, in their order, without what a gateway stores behind them (trace_field and rpc_field of
 -- src/core/exchange/answers.hpp). A value that is not UTF-8 reads as Latin-1.
 CREATE OR REPLACE FUNCTION idem_headers(p_head LONGBLOB) RETURNS LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin
 DETERMINISTIC NO SQL
@@ -120,7 +120,7 @@ BEGIN
   fields: WHILE v_at <= LENGTH(p_head) DO
     SET v_part = SUBSTR(p_head, v_at + 4, idem_number_at(p_head, v_at, 4));
     SET v_at = v_at + 4 + LENGTH(v_part);
-    IF NOT v_is_value AND v_part = 'Idem-Trace' THEN LEAVE fields; END IF;
+    IF NOT v_is_value AND v_part IN ('Idem-Trace', 'Idem-Rpc') THEN LEAVE fields; END IF;
     SET v_text = CONVERT(v_part USING utf8mb4);
     IF v_text IS NULL OR CAST(v_text AS BINARY) <> v_part THEN
       SET v_text = CONVERT(CONVERT(v_part USING latin1) USING utf8mb4);

@@ -79,7 +79,7 @@ RETURN get_byte(head, 1) + 256 * get_byte(head, 2);
 CREATE OR REPLACE FUNCTION idem.has_body(head bytea) RETURNS boolean LANGUAGE sql IMMUTABLE
 RETURN get_byte(head, 3) = 1;
 
--- The fields of a stored answer, in their order, without the trace that a gateway stores beside them (Idem-Trace, as in
+-- The fields of a stored answer, in their order, without what a gateway stores beside them (trace_field and rpc_field of
 -- src/core/exchange/answers.hpp). A value that is not UTF-8 is escaped.
 CREATE OR REPLACE FUNCTION idem.headers(head bytea) RETURNS jsonb LANGUAGE plpgsql IMMUTABLE
 SET search_path = pg_catalog, pg_temp AS $$
@@ -96,7 +96,7 @@ BEGIN
       place := place + 4 + length(part);
       IF n = 1 THEN
         name := convert_from(part, 'UTF8');
-      ELSIF name <> 'Idem-Trace' THEN
+      ELSIF name NOT IN ('Idem-Trace', 'Idem-Rpc') THEN
         BEGIN
           pairs := pairs || jsonb_build_array(jsonb_build_array(name, convert_from(part, 'UTF8')));
         EXCEPTION WHEN character_not_in_repertoire OR untranslatable_character THEN

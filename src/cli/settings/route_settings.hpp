@@ -112,6 +112,12 @@ inline constexpr std::array route_settings{
                  .shape = config::texts,
                  .help = "gzip, deflate, br: of a body with this Content-Encoding the content "
                          "counts; by default the bytes do"},
+    RouteSetting{.path = "fingerprint.jsonrpc",
+                 .shape = config::truth,
+                 .help =
+                     "the id of a JSON-RPC 2.0 call does not count, and a retry gets the answer "
+                     "under its own id",
+                 .member = &gateway::Route::jsonrpc},
     RouteSetting{.path = "timeout",
                  .shape = config::duration,
                  .help = "time from the first byte sent to the whole answer",

@@ -91,6 +91,10 @@ StoredResponse stored_head(const WireAnswer& answer, bool body_is_stored,
   return stored;
 }
 
+bool lies_beside(std::string_view stored_field) noexcept {
+  return stored_field == trace_field || stored_field == rpc_field;
+}
+
 std::string take_trace(std::vector<Field>& stored) {
   const auto found = std::ranges::find(stored, trace_field, &Field::name);
   if (found == stored.end()) return {};
@@ -108,6 +112,9 @@ void mark_outcome(WireAnswer& answer, std::string_view outcome,
 
 WireAnswer replay_answer(Replay replay, const RecordId& id) {
   std::string ran_in = take_trace(replay.response.headers);
+  const bool answers_rpc = std::erase_if(replay.response.headers, [](const Field& field) {
+                             return field.name == rpc_field;
+                           }) != 0;
   if (!replay.response.body_stored) {
     WireAnswer answer = not_stored_answer(replay, id);
     answer.ran_in = std::move(ran_in);
@@ -116,6 +123,7 @@ WireAnswer replay_answer(Replay replay, const RecordId& id) {
   WireAnswer answer{replay.response.status, std::move(replay.response.headers),
                     std::move(replay.response.body)};
   answer.ran_in = std::move(ran_in);
+  answer.answers_rpc = answers_rpc;
   // A service that completed its own record (§17) stored only the fields that it named. Without
   // this each replay would carry the date of its sending, and retries would differ.
   const bool dated =

@@ -56,6 +56,13 @@ std::string retry_after_text(Millis time);
 /// and no upstream can set or read it, because its name is reserved (§14).
 inline constexpr std::string_view trace_field = "Idem-Trace";
 
+/// Beside a stored answer whose JSON-RPC `id` is that of the first request: a retry gets it under
+/// its own id, where its route says so (§14).
+inline constexpr std::string_view rpc_field = "Idem-Rpc";
+
+/// True for a field that is stored beside an answer and is no part of it.
+bool lies_beside(std::string_view stored_field) noexcept;
+
 /// The stored part of an answer (§14), without its body. `trace`: a traceparent, or empty.
 StoredResponse stored_head(const WireAnswer& answer, bool body_is_stored,
                            std::span<const std::string> replay_fields = {},

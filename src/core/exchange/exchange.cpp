@@ -251,6 +251,9 @@ ExchangeAction Exchange::conclude(UpstreamAnswered event) {
       outcome_ = "stored";
       StoredResponse stored = stored_head(answer, !stream_ && settings_.store_body,
                                           settings_.replay_fields, settings_.trace);
+      if (event.answers_rpc && stored.body_stored) {
+        stored.headers.push_back({std::string(rpc_field), "id"});
+      }
       return settle(Complete{reserve_.id, attempt_, std::move(stored), std::move(event.reference)},
                     std::move(answer));
     }

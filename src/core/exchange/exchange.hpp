@@ -67,6 +67,7 @@ struct UpstreamAnswered {
   bool while_sending = false;
   std::optional<DeclaredOutcome> declared;
   std::string reference;
+  bool answers_rpc = false;  ///< See rpc_field.
 };
 /// A final head whose body is above the storing limit; the rest is still in the connection.
 struct UpstreamOversize {

@@ -26,6 +26,8 @@ struct WireAnswer {
   /// Of a replay: the span of the request whose answer it is, as a traceparent; empty: none was
   /// recorded. Never sent.
   std::string ran_in{};
+  /// Of a replay: its JSON-RPC `id` is that of the first request. Never sent.
+  bool answers_rpc = false;
 
   std::string_view body_bytes() const noexcept { return shared_body ? *shared_body : body; }
 };

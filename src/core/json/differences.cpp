@@ -12,25 +12,6 @@ namespace {
 
 using std::string_view;
 
-/// A member in the text of an object, which is without white space.
-struct Member {
-  string_view name;  ///< With its quotes.
-  string_view value;
-};
-
-std::vector<Member> members_of(string_view object) {
-  std::vector<Member> members;
-  std::size_t at = 1;
-  while (object[at] != '}') {
-    if (object[at] == ',') ++at;
-    const std::size_t colon = behind_string(object, at);
-    const std::size_t end = behind_value(object, colon + 1);
-    members.push_back({object.substr(at, colon - at), object.substr(colon + 1, end - colon - 1)});
-    at = end;
-  }
-  return members;
-}
-
 std::string token_of(string_view quoted) {
   std::string token;
   for (const char c : scalar_of(quoted).value_or("")) {
@@ -84,8 +65,10 @@ class Comparison {
 
   void compare_members(const std::string& pointer, string_view before, string_view after) {
     std::map<string_view, Both> all;
-    for (const Member& member : members_of(before)) all[member.name].first = member.value;
-    for (const Member& member : members_of(after)) all[member.name].second = member.value;
+    const auto old = members_of(before).value_or(std::vector<JsonMember>());
+    const auto now = members_of(after).value_or(std::vector<JsonMember>());
+    for (const JsonMember& member : old) all[member.name].first = member.value;
+    for (const JsonMember& member : now) all[member.name].second = member.value;
     for (const auto& [name, both] : all) {
       if (both.first == both.second) continue;  // Names may be long: no pointer is made in vain.
       if (found_.size() >= most_) return;
@@ -115,7 +98,7 @@ class Comparison {
 std::string masked(string_view form) {
   switch (form.front()) {
     case '{':
-      return "object, " + counted(members_of(form).size(), "member");
+      return "object, " + counted(members_of(form)->size(), "member");
     case '[':
       return "array, " + counted(items_of(form)->size(), "item");
     case '"':
@@ -140,9 +123,9 @@ std::vector<JsonDifference> json_differences(
 
 std::vector<WithoutMember> without_each_member(string_view form, std::size_t most) {
   std::vector<WithoutMember> all;
-  if (form.front() != '{') return all;
-  const auto members = members_of(form);
-  if (members.size() > most) return all;
+  const auto read = members_of(form);
+  if (!read || read->size() > most) return all;
+  const std::vector<JsonMember>& members = *read;
   for (std::size_t left_out = 0; left_out < members.size(); ++left_out) {
     std::string text = "{";
     for (std::size_t i = 0; i < members.size(); ++i) {
@@ -150,7 +133,7 @@ std::vector<WithoutMember> without_each_member(string_view form, std::size_t mos
       if (text.size() > 1) text += ',';
       text.append(members[i].name).append(":").append(members[i].value);
     }
-    const Member& member = members[left_out];
+    const JsonMember& member = members[left_out];
     all.push_back({'/' + token_of(member.name), member.value, text + '}'});
   }
   return all;

@@ -135,4 +135,20 @@ std::optional<std::vector<std::string_view>> items_of(std::string_view array) {
   return items;
 }
 
+std::optional<std::vector<JsonMember>> members_of(std::string_view object) {
+  std::vector<JsonMember> members;
+  std::size_t at = behind_space(object, 0);
+  if (object[at] != '{') return std::nullopt;
+  at = behind_space(object, at + 1);
+  while (object[at] != '}') {
+    const std::string_view name = object.substr(at, behind_string(object, at) - at);
+    at = behind_space(object, at + name.size());
+    at = behind_space(object, at + 1);  // The colon.
+    const std::size_t end = behind_value(object, at);
+    members.push_back({name, object.substr(at, end - at)});
+    at = next_element(object, end);
+  }
+  return members;
+}
+
 }  // namespace idem

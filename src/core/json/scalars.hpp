@@ -38,4 +38,11 @@ std::optional<std::string> scalar_of(std::string_view value);
 /// The bytes of each item of a checked JSON array, in order; none: the value is no array.
 std::optional<std::vector<std::string_view>> items_of(std::string_view array);
 
+struct JsonMember {
+  std::string_view name;  ///< With its quotes, as it is spelled.
+  std::string_view value;
+};
+/// The members of a checked JSON object, in order; none: the value is no object.
+std::optional<std::vector<JsonMember>> members_of(std::string_view object);
+
 }  // namespace idem

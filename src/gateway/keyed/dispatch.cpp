@@ -1,6 +1,7 @@
 #include "gateway/keyed/dispatch.hpp"
 
 #include "gateway/forward.hpp"
+#include "gateway/keyed/rpc_answer.hpp"
 #include "gateway/passthrough/stream_body.hpp"
 
 #include <idem/assert.hpp>
@@ -36,6 +37,9 @@ Task<ExchangeEvent> Dispatch::send(std::string_view method, std::string_view hea
   const auto answered = co_await call_->run(method, head, body, not_after, deadline, on_interim);
   if (answered) {
     auto event = co_await read_answer();
+    if (auto* const whole = std::get_if<UpstreamAnswered>(&event)) {
+      whole->answers_rpc = route_.jsonrpc && answers_rpc(body, whole->answer);
+    }
     co_return event;
   }
   broken_ = true;

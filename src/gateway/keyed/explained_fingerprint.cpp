@@ -181,7 +181,7 @@ class Comparison {
       found_.push_back({"body", in_bytes(stored.body.size()), in_bytes(sent_.body.size())});
       return;
     }
-    const Chosen counts(route_.fingerprint, *before, *after);
+    const Chosen counts(*sent_.rule, *before, *after);
     for (auto& one : json_differences(*before, *after, differences_max, counts)) {
       found_.push_back(
           {one.pointer.empty() ? "body" : "body " + one.pointer, one.before, one.after});

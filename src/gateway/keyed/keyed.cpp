@@ -1,6 +1,7 @@
 #include "gateway/keyed/keyed.hpp"
 
 #include "core/exchange/answers.hpp"
+#include "core/json/rpc.hpp"
 #include "core/record/store_clock.hpp"
 #include "gateway/background/dispatcher.hpp"
 #include "gateway/forward.hpp"
@@ -12,6 +13,7 @@
 #include "gateway/keyed/heartbeat.hpp"
 #include "gateway/keyed/keyed_exchange.hpp"
 #include "gateway/keyed/reserve.hpp"
+#include "gateway/keyed/rpc_answer.hpp"
 #include "gateway/keyed/waiters.hpp"
 #include "gateway/passthrough/stream_body.hpp"
 #include "loop/store_link.hpp"
@@ -101,6 +103,9 @@ class KeyedDriver {
         dispatch_(pool, route, request_.seen.observer()),
         has_body_(has_body) {}
 
+  /// The bytes of a JSON-RPC call's id: a replay gets it.
+  void answer_rpc_under(std::string id) { rpc_id_ = std::move(id); }
+
   Task<void> run() {
     ExchangeAction action = exchange_->start(MonotonicClock::now());
     for (;;) {
@@ -142,6 +147,7 @@ class KeyedDriver {
           co_return;
         }
       } else if (auto* answer = std::get_if<AnswerClient>(&action)) {
+        if (answer->answer.answers_rpc && !rpc_id_.empty()) put_rpc_id(answer->answer, rpc_id_);
         prepare(answer->answer);
         if (keep_until_ && request_.replay_name) {
           co_await answer_and_keep(std::move(answer->answer));
@@ -356,6 +362,7 @@ class KeyedDriver {
   Dispatch dispatch_;
   std::optional<Waiter> waiter_;
   std::string head_;
+  std::string rpc_id_;  ///< Empty: a replay goes out as it is stored.
   MonotonicTime waiting_since_{};
   bool has_body_;                     ///< False: nothing needs it any more.
   bool sent_ = false;                 ///< The answer is this request's own.
@@ -393,6 +400,9 @@ Task<void> serve_keyed(http::ServerStream& client, http::UpstreamPool& pool, Gat
   }
   trace.end(Observation::Phase::fingerprint);
   crash_point(CrashPoint::fingerprinted);
+  // Copied before the body goes.
+  const auto rpc_id = route.jsonrpc ? rpc_call_id(request.body.bytes()) : std::nullopt;
+  std::string own_rpc_id(rpc_id.value_or(std::string_view()));
   const bool async = is_async(client.head(), route);
   auto exchange =
       make_exchange(client.head(), request.parts(), std::move(*reserve), shared.store.identity(),
@@ -404,6 +414,7 @@ Task<void> serve_keyed(http::ServerStream& client, http::UpstreamPool& pool, Gat
   }
   KeyedDriver driver(client, pool, shared, settings, route, std::move(request), std::move(exchange),
                      !async);
+  driver.answer_rpc_under(std::move(own_rpc_id));
   co_await driver.run();
 }
 

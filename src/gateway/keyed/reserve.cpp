@@ -2,6 +2,7 @@
 
 #include "coding/decoded.hpp"
 #include "core/fingerprint/body_form.hpp"
+#include "core/json/rpc.hpp"
 #include "core/naming/shadow_names.hpp"
 #include "gateway/keyed/sealing.hpp"
 
@@ -106,6 +107,13 @@ Fingerprinted::Fingerprinted(const http::RequestHead& head, std::string_view bod
   parts_.content_encoding = codings_;
   if (!route.decode.empty() && !codings_.empty()) {
     decode(route, std::min(decoded_max, route.request_body_bytes_max));
+  }
+  // An encoded call is not read where it is sent, so that its answer could not be compared with it.
+  if (route.jsonrpc && counted_codings(parts_).empty() && parts_.as_sent == nullptr &&
+      rpc_call_id(body)) {
+    without_id_ = route.fingerprint;
+    without_id_.exclude.emplace_back("/id");
+    parts_.rule = &without_id_;
   }
 }
 

@@ -30,7 +30,8 @@ std::optional<Reserve> make_reserve_within(std::size_t bytes_max, const http::Re
 
 /// What the fingerprint of a request reads, as views into `head`, `body` and `route`, and the
 /// content of an encoded body where the route lets that count. If it holds more than the route's
-/// limit, is malformed, or has several codings, the bytes count.
+/// limit, is malformed, or has several codings, the bytes count. Of a JSON-RPC call the id does not
+/// count where the route says so.
 class Fingerprinted {
  public:
   Fingerprinted(const http::RequestHead& head, std::string_view body, const Route& route);
@@ -52,6 +53,7 @@ class Fingerprinted {
   FingerprintParts parts_;
   std::string decoded_;
   EncodedBody as_sent_{};
+  FingerprintRule without_id_{};
   bool is_cut_ = false;
 };
 

@@ -29,6 +29,19 @@ TEST(Answers, S14_the_trace_of_the_run_is_stored_beside_the_answer_and_never_sen
   EXPECT_EQ(replay_answer(Replay{untraced, {}, {}}, {}).ran_in, "");
 }
 
+TEST(Answers, S14_what_lies_beside_an_answer_is_taken_out_of_its_replay) {
+  StoredResponse stored = stored_head({201, {{"A", "1"}, {"Idem-Rpc", "forged"}}, {}}, true);
+  EXPECT_FALSE(replay_answer(Replay{stored, {}, {}}, {}).answers_rpc);
+  stored.headers.push_back({std::string(rpc_field), "id"});
+  const WireAnswer replay = replay_answer(Replay{stored, {}, {}}, {});
+  EXPECT_TRUE(replay.answers_rpc);
+  for (const Field& field : replay.headers) EXPECT_FALSE(lies_beside(field.name));
+  stored.body_stored = false;
+  const WireAnswer not_stored = replay_answer(Replay{stored, {}, {}}, {});
+  EXPECT_FALSE(not_stored.answers_rpc) << "it is no answer of the upstream";
+  for (const Field& field : not_stored.headers) EXPECT_FALSE(lies_beside(field.name));
+}
+
 TEST(Answers, a_date_is_an_imf_fixdate) {
   EXPECT_EQ(date_of(784111777), "Sun, 06 Nov 1994 08:49:37 GMT");
   EXPECT_EQ(date_of(0), "Thu, 01 Jan 1970 00:00:00 GMT");

@@ -327,5 +327,53 @@ TEST_F(GatewayDecodes, S10_a_loop_decodes_no_more_than_its_bound) {
   EXPECT_FALSE(is_made_within(body.size() - 1, body, settings_of({})));
 }
 
+TEST_F(GatewayReserve, S10_the_id_of_a_json_rpc_call_does_not_count_where_the_route_says_so) {
+  const auto settings_of = [&](bool jsonrpc, FingerprintRule rule = {}) {
+    Route pay = route("pay", "/rpc");
+    pay.jsonrpc = jsonrpc;
+    pay.decode = {Coding::gzip};
+    pay.fingerprint = std::move(rule);
+    return adopted({pay});
+  };
+  const auto sent = [&](const GatewaySettings& settings, std::string_view body,
+                        bool encoded = false) {
+    std::vector<std::string> fields{"Content-Type: application/json"};
+    if (encoded) fields.push_back("Content-Encoding: gzip");
+    return reserve(settings, "/rpc", fields, encoded ? test::gzipped(body) : std::string(body));
+  };
+  const auto settings = settings_of(true);
+  run(sent(settings, R"({"jsonrpc":"2.0","method":"pay","id":1})"));
+  EXPECT_TRUE(replays(sent(settings, R"({"id":"b","jsonrpc":"2.0","method":"pay"})")));
+  EXPECT_TRUE(is_proven_misuse(sent(settings, R"({"jsonrpc":"2.0","method":"refund","id":1})")));
+  for (const char* const other :
+       {R"([{"jsonrpc":"2.0","method":"pay","id":2}])", R"({"jsonrpc":"2.0","method":"pay"})",
+        R"({"method":"pay","id":1})", R"({"jsonrpc":"1.0","method":"pay","id":1})"}) {
+    EXPECT_TRUE(is_misuse(sent(settings, other))) << other;
+  }
+  EXPECT_TRUE(is_misuse(sent(settings, R"({"jsonrpc":"2.0","method":"pay","id":2})", true)))
+      << "an encoded call is not read where it is sent";
+
+  const auto run_and_ask = [&](const GatewaySettings& by, std::string_view one,
+                               std::string_view other) {
+    run(sent(by, one));
+    return ask(sent(by, other));
+  };
+  store_ = std::move(open_memory({}).value());
+  EXPECT_TRUE(std::holds_alternative<KeyMisuse>(run_and_ask(
+      settings_of(true), R"([{"jsonrpc":"2.0","id":1}])", R"([{"jsonrpc":"2.0","id":2}])")));
+  store_ = std::move(open_memory({}).value());
+  EXPECT_TRUE(std::holds_alternative<KeyMisuse>(run_and_ask(
+      settings_of(false), R"({"jsonrpc":"2.0","id":1})", R"({"jsonrpc":"2.0","id":2})")));
+  store_ = std::move(open_memory({}).value());
+  EXPECT_TRUE(std::holds_alternative<Replay>(run_and_ask(
+      settings_of(true, {.include = {"/params"}}), R"({"jsonrpc":"2.0","id":1,"params":[1]})",
+      R"({"jsonrpc":"2.0","id":2,"params":[1]})")));
+
+  // The setting comes, and a retry has the id of the record's call.
+  store_ = std::move(open_memory({}).value());
+  run(sent(settings_of(false), R"({"jsonrpc":"2.0","id":1})"));
+  EXPECT_TRUE(replays(sent(settings_of(true), R"({"jsonrpc":"2.0","id":1})")));
+}
+
 }  // namespace
 }  // namespace idem::gateway
