@@ -56,6 +56,29 @@ TEST_P(Relayed, V22_the_message_is_there_if_and_only_if_the_rows_and_the_complet
   EXPECT_EQ(outbox_.list({})->size(), 1);
 }
 
+TEST_P(Relayed, S18_the_largest_message_has_the_longest_names) {
+  const auto longest = [](std::string start) {
+    start.resize(limits::message_name_bytes_max, '\'');
+    return start;
+  };
+  const Message sent{.destination = longest("destination "),
+                     .type = longest("type "),
+                     .payload = std::string(limits::message_payload_bytes_max, '\\'),
+                     .aggregate_type = longest("aggregate "),
+                     .aggregate_id = longest("id "),
+                     .content_type = longest("text/")};
+  const StoredMessage kept = stored(send(sent));
+  EXPECT_TRUE(kept.message.payload == sent.payload);
+  EXPECT_EQ(kept.message.destination, sent.destination);
+  EXPECT_EQ(kept.message.type, sent.type);
+  EXPECT_EQ(kept.message.aggregate_type, sent.aggregate_type);
+  EXPECT_EQ(kept.message.aggregate_id, sent.aggregate_id);
+  EXPECT_EQ(kept.message.content_type, sent.content_type);
+  const auto listed = outbox_.list({.destination = sent.destination});
+  ASSERT_TRUE(listed) << listed.error();
+  EXPECT_EQ(listed->size(), 1U);
+}
+
 TEST_P(Relayed, S18_a_message_that_cannot_be_sent_fails_the_transaction_with_the_reason) {
   const auto fails = [&](const Message& what) {
     std::string why;

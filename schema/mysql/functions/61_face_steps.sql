@@ -11,7 +11,7 @@ DETERMINISTIC NO SQL
 RETURN ELT(p_state, 'pending', 'in_progress', 'completed', 'failed_retryable', 'unknown', 'expired');
 
 -- Counts a record's change in its scope's quota, in one of the rows from 33 to 64 (tables/0001_baseline.sql).
-CREATE OR REPLACE PROCEDURE idem_add_usage(IN p_scope VARBINARY(255), IN p_active BIGINT, IN p_bytes BIGINT)
+CREATE OR REPLACE PROCEDURE idem_add_usage(IN p_scope LONGBLOB, IN p_active BIGINT, IN p_bytes BIGINT)
 SQL SECURITY DEFINER MODIFIES SQL DATA
 BEGIN
   IF p_active <> 0 OR p_bytes <> 0 THEN
@@ -23,12 +23,12 @@ END;
 
 -- The record ends with an answer. The caller has its lock.
 CREATE OR REPLACE PROCEDURE idem_finish(IN p_id BINARY(16), IN p_status SMALLINT UNSIGNED, IN p_head LONGBLOB,
-  IN p_body LONGBLOB, IN p_reference BLOB, IN p_at BIGINT)
+  IN p_body LONGBLOB, IN p_reference LONGBLOB, IN p_at BIGINT)
 SQL SECURITY DEFINER MODIFIES SQL DATA
 BEGIN
   DECLARE v_charge BIGINT UNSIGNED DEFAULT 1024 + IF(LENGTH(p_head) + LENGTH(p_body) > 1000,
                                                      LENGTH(p_head) + LENGTH(p_body), 0);
-  DECLARE v_scope VARBINARY(255);
+  DECLARE v_scope LONGBLOB;
   DECLARE v_charged BIGINT UNSIGNED;
   DECLARE v_state TINYINT UNSIGNED;
   SELECT scope, charged, state INTO v_scope, v_charged, v_state FROM idem_slots WHERE id = p_id FOR UPDATE;
@@ -68,8 +68,8 @@ CALL idem_finish(p_id, 408, CONCAT(X'01980101', idem_framed('Content-Type'), ide
 
 -- Unknown: the work may have run. locked_until stays: the attempt could still send until then, and negative evidence
 -- counts only after it.
-CREATE OR REPLACE PROCEDURE idem_turn_unknown(IN p_id BINARY(16), IN p_error VARBINARY(2048),
-  IN p_reconcile_after BIGINT, IN p_reference BLOB, IN p_at BIGINT)
+CREATE OR REPLACE PROCEDURE idem_turn_unknown(IN p_id BINARY(16), IN p_error LONGBLOB,
+  IN p_reconcile_after BIGINT, IN p_reference LONGBLOB, IN p_at BIGINT)
 SQL SECURITY DEFINER MODIFIES SQL DATA
 UPDATE idem_slots SET
   last_error_code = IF(state IN (2, 5) AND last_error_code = 'event_said_failed', last_error_code, p_error),
@@ -86,7 +86,7 @@ WHERE id = p_id;
 
 -- Released: the key may run again. A stored request waits for a dispatcher again, and past its expiry ends with a 408.
 CREATE OR REPLACE PROCEDURE idem_release_attempt(IN p_id BINARY(16), IN p_basis TINYINT UNSIGNED,
-  IN p_error VARBINARY(2048), IN p_at BIGINT)
+  IN p_error LONGBLOB, IN p_at BIGINT)
 SQL SECURITY DEFINER MODIFIES SQL DATA
 BEGIN
   DECLARE v_contested, v_has_request TINYINT UNSIGNED;
@@ -119,8 +119,8 @@ END;
 
 -- One owner's verb. Verdicts: done, settled, stale, damaged. `p_head` has the status of a completion.
 CREATE OR REPLACE PROCEDURE idem_owner_step(IN p_verb VARBINARY(16), IN p_id BINARY(16), IN p_fence BIGINT UNSIGNED,
-  IN p_token BINARY(16), IN p_lease BIGINT, IN p_point VARBINARY(2048), IN p_head LONGBLOB, IN p_body LONGBLOB,
-  IN p_reference BLOB, IN p_basis TINYINT UNSIGNED, IN p_error VARBINARY(2048), IN p_reconcile_in BIGINT,
+  IN p_token BINARY(16), IN p_lease BIGINT, IN p_point LONGBLOB, IN p_head LONGBLOB, IN p_body LONGBLOB,
+  IN p_reference LONGBLOB, IN p_basis TINYINT UNSIGNED, IN p_error LONGBLOB, IN p_reconcile_in BIGINT,
   OUT p_verdict VARCHAR(8) CHARACTER SET ascii, OUT p_state TINYINT UNSIGNED, OUT p_expires_at BIGINT,
   OUT p_contested TINYINT UNSIGNED)
 SQL SECURITY DEFINER MODIFIES SQL DATA
@@ -188,8 +188,8 @@ END;
 -- The same as a row, for the library. p_must: any verdict but done is an error behind the row, so that a COMMIT in the
 -- same packet is not executed.
 CREATE OR REPLACE PROCEDURE idem_step_row(IN p_must TINYINT, IN p_verb VARCHAR(16) CHARACTER SET utf8mb4,
-  IN p_id BINARY(16), IN p_fence BIGINT UNSIGNED, IN p_token BINARY(16), IN p_point VARBINARY(2048), IN p_head LONGBLOB,
-  IN p_body LONGBLOB, IN p_reference BLOB, IN p_error VARBINARY(2048), IN p_reconcile_in BIGINT)
+  IN p_id BINARY(16), IN p_fence BIGINT UNSIGNED, IN p_token BINARY(16), IN p_point LONGBLOB, IN p_head LONGBLOB,
+  IN p_body LONGBLOB, IN p_reference LONGBLOB, IN p_error LONGBLOB, IN p_reconcile_in BIGINT)
 SQL SECURITY DEFINER MODIFIES SQL DATA
 BEGIN
   DECLARE v_verdict VARCHAR(8) CHARACTER SET ascii;

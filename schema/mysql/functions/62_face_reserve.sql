@@ -36,8 +36,8 @@ END;
 -- A new attempt of a live record: the route's current settings hold from now on; the recovery point stays. The
 -- reference names an earlier attempt's work, and a question about this attempt must not use it.
 CREATE OR REPLACE PROCEDURE idem_begin_again(IN p_id BINARY(16), IN p_fence BIGINT UNSIGNED, IN p_token BINARY(16),
-  IN p_owner VARBINARY(2048), IN p_lease BIGINT, IN p_policy TINYINT UNSIGNED, IN p_dispatched TINYINT UNSIGNED,
-  IN p_retention BIGINT, IN p_tombstone BIGINT, IN p_provider VARBINARY(255), IN p_sealed_key BLOB,
+  IN p_owner LONGBLOB, IN p_lease BIGINT, IN p_policy TINYINT UNSIGNED, IN p_dispatched TINYINT UNSIGNED,
+  IN p_retention BIGINT, IN p_tombstone BIGINT, IN p_provider LONGBLOB, IN p_sealed_key LONGBLOB,
   IN p_at BIGINT)
 SQL SECURITY DEFINER MODIFIES SQL DATA
 UPDATE idem_slots SET
@@ -59,10 +59,10 @@ WHERE id = p_id;
 -- Makes the record with its first attempt, or locks the one that is there. Not by a locking read first: under
 -- REPEATABLE READ that would lock the gap, and two such transactions would end each other.
 CREATE OR REPLACE PROCEDURE idem_insert_new(IN p_id BINARY(16), IN p_generation BIGINT UNSIGNED,
-  IN p_scope VARBINARY(255), IN p_operation VARBINARY(255), IN p_fingerprint VARBINARY(36), IN p_fence BIGINT UNSIGNED,
-  IN p_token BINARY(16), IN p_owner VARBINARY(2048), IN p_lease BIGINT, IN p_policy TINYINT UNSIGNED,
-  IN p_dispatched TINYINT UNSIGNED, IN p_retention BIGINT, IN p_tombstone BIGINT, IN p_provider VARBINARY(255),
-  IN p_sealed_key BLOB, IN p_at BIGINT)
+  IN p_scope LONGBLOB, IN p_operation LONGBLOB, IN p_fingerprint VARBINARY(36), IN p_fence BIGINT UNSIGNED,
+  IN p_token BINARY(16), IN p_owner LONGBLOB, IN p_lease BIGINT, IN p_policy TINYINT UNSIGNED,
+  IN p_dispatched TINYINT UNSIGNED, IN p_retention BIGINT, IN p_tombstone BIGINT, IN p_provider LONGBLOB,
+  IN p_sealed_key LONGBLOB, IN p_at BIGINT)
 SQL SECURITY DEFINER MODIFIES SQL DATA
 INSERT INTO idem_slots SET
   id = p_id, state = 2, due_at = IF(p_dispatched AND p_policy <> 1, 9223372036854775807, p_at + p_lease),
@@ -127,16 +127,16 @@ END;
 -- damaged; `again`: of execute, there was an attempt before; of in_progress, another transaction has the record, so
 -- that its state is not known.
 CREATE OR REPLACE PROCEDURE idem_reserve_step(IN p_id BINARY(16), IN p_generation BIGINT UNSIGNED,
-  IN p_scope VARBINARY(255), IN p_operation VARBINARY(255), IN p_offered LONGBLOB, IN p_token BINARY(16),
-  IN p_owner VARBINARY(2048), IN p_lease BIGINT, IN p_policy TINYINT UNSIGNED, IN p_dispatched TINYINT UNSIGNED,
-  IN p_retention BIGINT, IN p_tombstone BIGINT, IN p_provider VARBINARY(255), IN p_sealed_key BLOB,
+  IN p_scope LONGBLOB, IN p_operation LONGBLOB, IN p_offered LONGBLOB, IN p_token BINARY(16),
+  IN p_owner LONGBLOB, IN p_lease BIGINT, IN p_policy TINYINT UNSIGNED, IN p_dispatched TINYINT UNSIGNED,
+  IN p_retention BIGINT, IN p_tombstone BIGINT, IN p_provider LONGBLOB, IN p_sealed_key LONGBLOB,
   IN p_is_face TINYINT UNSIGNED)
 SQL SECURITY DEFINER MODIFIES SQL DATA
 BEGIN
   DECLARE v_is_sound, v_state, v_dispatched, v_policy, v_has_request, v_is_held TINYINT UNSIGNED;
   DECLARE v_again, v_ended_lease, v_is_other TINYINT UNSIGNED DEFAULT 0;
   DECLARE v_fence, v_next, v_generation, v_charged BIGINT UNSIGNED;
-  DECLARE v_token BINARY(16); DECLARE v_scope VARBINARY(255); DECLARE v_fingerprint VARBINARY(36);
+  DECLARE v_token BINARY(16); DECLARE v_scope LONGBLOB; DECLARE v_fingerprint VARBINARY(36);
   DECLARE v_at, v_locked_until, v_gone_at, v_expires_at BIGINT;
   DECLARE v_outcome VARCHAR(16) CHARACTER SET ascii;
   SELECT generation INTO v_generation FROM idem_identity WHERE one = 1 LOCK IN SHARE MODE;

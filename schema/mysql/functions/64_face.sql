@@ -105,9 +105,9 @@ BEGIN
       CALL idem_refuse_argument('complete: a body is not null, has 1 MiB at most, and is empty with 204, 205 and 304');
     END IF;
   END IF;
-  IF p_point IS NULL OR p_reference IS NULL OR p_error IS NULL OR LENGTH(p_point) > 2048 OR LENGTH(p_error) > 2048
-     OR LENGTH(p_reference) > 8192 THEN
-    CALL idem_refuse_argument('recovery_point and error_code have 2048 bytes at most, a reference 8192; none is null');
+  IF p_point IS NULL OR p_reference IS NULL OR p_error IS NULL
+     OR GREATEST(LENGTH(p_point), LENGTH(p_reference), LENGTH(p_error)) > 8192 THEN
+    CALL idem_refuse_argument('recovery_point, reference and error_code have 8192 bytes at most; none is null');
   END IF;
   IF NOT idem_is_length(p_lease, 1) OR NOT idem_is_length(COALESCE(p_reconcile_in, 0), 0)
      OR NOT COALESCE(p_basis IN (1, 2), 0) THEN

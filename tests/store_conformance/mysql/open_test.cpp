@@ -142,6 +142,33 @@ TEST(MysqlOpen, S02_a_store_that_is_not_there_is_not_made_where_it_was_expected)
             "0");
 }
 
+TEST(MysqlOpen, S02_an_older_table_is_widened_with_its_records) {
+  const TestMysqlDatabase database;
+  Execute before;
+  {
+    const auto store = open_by_url(database.url());
+    before = run(*store, 1);
+  }
+  MysqlSession session(database.url());
+  session.run(
+      "ALTER TABLE idem_slots MODIFY scope VARBINARY(255) NOT NULL DEFAULT '',"
+      " MODIFY operation VARBINARY(255) NOT NULL DEFAULT ''; DELETE FROM idem_schema WHERE version "
+      "> 3");
+  EXPECT_EQ(
+      refusal(database.url(), {.migrate = false}),
+      "it has schema version 3, and this program needs 4: start with --migrate to upgrade it");
+  EXPECT_EQ(refusal(database.url(), {.migrate = true}), "");
+  const auto store = open_by_url(database.url());
+  const auto kept = try_ask(*store, Find{key(1)});
+  ASSERT_TRUE(kept && *kept) << "its checksum holds";
+  EXPECT_EQ((*kept)->fence(), before.attempt.fence);
+  Reserve verb = a_reserve_in(*store, 2);
+  verb.operation.assign(limits::request_line_bytes_max, '/');
+  const auto wide = ask_and_wait(*store, verb);
+  ASSERT_TRUE(wide) << wide.error().detail;
+  EXPECT_TRUE(is<Execute>(*wide));
+}
+
 TEST(MysqlOpen, S15_the_clock_follows_no_setting_of_a_session) {
   const TestMysqlDatabase database;
   EXPECT_EQ(refusal(database.url()), "");
