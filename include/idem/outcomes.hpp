@@ -20,13 +20,16 @@ struct [[nodiscard]] StoreError {
     in_doubt,     ///< The store may have applied it. Repeat with the same token, or read.
     refused,      ///< Never valid in this form (generation changed, unsafe set-up).
     damaged,      ///< The stored bytes are not those written. The key never runs; a person looks.
+    unstorable,   ///< This store cannot hold these values, now or later. It changed nothing.
   };
   Code code = Code::unavailable;
   std::string detail;
   std::optional<RecordId> record{};  ///< The damaged one.
 
   /// True: asking again cannot help.
-  bool is_final() const noexcept { return code == Code::refused || code == Code::damaged; }
+  bool is_final() const noexcept {
+    return code == Code::refused || code == Code::damaged || code == Code::unstorable;
+  }
 };
 
 // ---- the outcomes of a reserve (§5) ----

@@ -26,11 +26,10 @@ WireAnswer not_allowed(std::string_view methods) {
 }
 
 WireAnswer store_trouble(const StoreError& error) {
-  const bool is_damaged = error.code == StoreError::Code::damaged;
-  return to_answer(
-      {.code = is_damaged ? ProblemCode::record_damaged : ProblemCode::store_unavailable,
-       .detail = error.detail,
-       .operation = error.record});
+  ProblemCode code = ProblemCode::store_unavailable;
+  if (error.code == StoreError::Code::damaged) code = ProblemCode::record_damaged;
+  if (error.code == StoreError::Code::unstorable) code = ProblemCode::request_not_storable;
+  return to_answer({.code = code, .detail = error.detail, .operation = error.record});
 }
 
 WireAnswer state_refused(std::string detail) {

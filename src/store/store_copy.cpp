@@ -386,8 +386,14 @@ class Copy {
     const auto replies = Asked<PutRecord>(to_, std::move(puts)).wait();
     std::vector<std::size_t> left;
     for (std::size_t n = 0; n < replies.size(); ++n) {
-      if (!replies[n]) return copy_failed("TO", replies[n].error());
       const std::size_t i = places[n];
+      if (!replies[n]) {
+        StoreError error = replies[n].error();
+        if (error.code == StoreError::Code::unstorable) {
+          error.detail = "it cannot hold the record " + to_hex(ids[i].bytes) + ": " + error.detail;
+        }
+        return copy_failed("TO", error);
+      }
       if (!replies[n]->put) {
         left.push_back(i);
       } else if (!theirs[i].record) {
@@ -468,6 +474,7 @@ std::expected<CopyPass, CopyError> copy_records(
 CopyError copy_error(const char* which, const StoreError& error) {
   CopyError made{Kind::unavailable, which + (": " + error.detail)};
   if (error.code == StoreError::Code::damaged) made.kind = Kind::damaged;
+  if (error.code == StoreError::Code::unstorable) made.kind = Kind::refused;
   if (error.code != StoreError::Code::refused) return made;
   return {Kind::refused, made.why + "; another idem store copy works on it, or has finished it"};
 }

@@ -43,7 +43,7 @@ struct CopyError {
   enum class Kind : std::uint8_t {
     unavailable,  ///< A store could not be asked; a repetition goes on.
     damaged,      ///< The source has something that cannot be read.
-    refused,      ///< The target holds what is no part of this copy.
+    refused,      ///< The target holds what is no part of this copy, or cannot hold a part of it.
   };
   Kind kind = Kind::unavailable;
   std::string why;  ///< A sentence.

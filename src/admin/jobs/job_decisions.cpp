@@ -38,6 +38,7 @@ std::optional<JobResult> final_result(const StoreError& error) {
     case Code::in_doubt:
       return std::nullopt;
     case Code::refused:
+    case Code::unstorable:
       return JobResult{"invalid", no_state};
     case Code::damaged:
       return JobResult{"damaged", no_state};

@@ -102,7 +102,8 @@ Task<void> JobRunner::run(std::string id) {
     }
     if (next && *next == Next::go_on) continue;
     if (next && *next == Next::leave) break;
-    if (!next && next.error().code == Code::refused) break;
+    const std::optional<Code> failed = next ? std::nullopt : std::optional(next.error().code);
+    if (failed == Code::refused || failed == Code::unstorable) break;
     if (!next && !has_warned) {
       parts_.log(LogLevel::warning, "job_waits", {{"job", id}, {"reason", next.error().detail}});
       has_warned = true;

@@ -268,9 +268,26 @@ WireAnswer record_damaged_answer(const RecordId& id) {
                     .operation = id});
 }
 
+WireAnswer request_not_storable_answer() {
+  return to_answer(
+      {.code = ProblemCode::request_not_storable,
+       .detail = "Idem's store cannot hold a part of this request, so it did not run, and will not "
+                 "when it is sent again. An operator finds the reason in Idem's log."});
+}
+
 WireAnswer store_error_answer(const StoreError& error, Millis retry_after) {
-  const bool is_damaged = error.code == StoreError::Code::damaged && error.record;
-  return is_damaged ? record_damaged_answer(*error.record) : store_unavailable_answer(retry_after);
+  switch (error.code) {
+    case StoreError::Code::damaged:
+      if (error.record) return record_damaged_answer(*error.record);
+      break;
+    case StoreError::Code::unstorable:
+      return request_not_storable_answer();
+    case StoreError::Code::unavailable:
+    case StoreError::Code::in_doubt:
+    case StoreError::Code::refused:
+      break;
+  }
+  return store_unavailable_answer(retry_after);
 }
 
 WireAnswer overloaded_answer(std::string detail) {

@@ -43,7 +43,9 @@ inline constexpr Millis store_retry_hint{1000};
 WireAnswer store_unavailable_answer(Millis retry_after);
 /// 503: the record no longer shows how the operation ended; nothing was dispatched.
 WireAnswer record_damaged_answer(const RecordId& id);
-/// One of the two, by the store's error.
+/// 500: the store can never hold this request; nothing was dispatched.
+WireAnswer request_not_storable_answer();
+/// One of the three, by the store's error.
 WireAnswer store_error_answer(const StoreError& error, Millis retry_after);
 /// 503: the request may have been stored, and then it runs.
 WireAnswer accept_in_doubt_answer(Millis retry_after);

@@ -40,6 +40,7 @@ constexpr std::array<StripeError, problem_code_count> stripe_errors{{
     {response_not_stored, api},
     {store_unavailable, api},
     {record_damaged, api},
+    {request_not_storable, api},
     {body_too_large, invalid, {}, as_400},
     {quota_exceeded, invalid, "rate_limit"},
     {bad_request, invalid},

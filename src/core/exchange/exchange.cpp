@@ -120,7 +120,8 @@ ExchangeAction Exchange::on_reserve(StoreResult result, MonotonicTime now) {
   if (result.error().code == StoreError::Code::damaged) return finish_damaged(result.error());
   if (result.error().code != StoreError::Code::in_doubt) {
     // Refused or unavailable now; an earlier round in doubt may have left our reservation.
-    return reserve_in_doubt_ ? on_deadline() : finish(store_unavailable_answer(store_retry_hint));
+    if (reserve_in_doubt_) return on_deadline();
+    return finish(store_error_answer(result.error(), store_retry_hint));
   }
   reserve_in_doubt_ = true;
   if (++reserve_rounds_ >= limits::reserve_rounds_max) return on_deadline();
@@ -347,6 +348,13 @@ StoreCall Exchange::settlement() const {
 ExchangeAction Exchange::on_settle(StoreResult result) {
   if (!result) {
     if (!result.error().is_final()) return retry_later();
+    if (auto* const complete = std::get_if<Complete>(&*settling_);
+        complete != nullptr && complete->response.body_stored &&
+        result.error().code == StoreError::Code::unstorable) {
+      // The work ran, and the store can hold that much: a retry learns it, and runs nothing.
+      complete->response.body_stored = false;
+      return Ask{settlement()};
+    }
     // The store will never accept it (a damaged row), and a repeat cannot help. The record stays
     // for the sweeper, the operator and the evidence.
     settling_.reset();

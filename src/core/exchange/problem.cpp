@@ -27,6 +27,8 @@ constexpr std::array<ProblemKind, problem_code_count> kinds{{
      never},
     {store_unavailable, "store_unavailable", 503, "The operation was not started", same_key},
     {record_damaged, "record_damaged", 503, "The record of this key is damaged", never},
+    {request_not_storable, "request_not_storable", 500, "The store cannot hold this request",
+     never},
     {body_too_large, "body_too_large", 413, "The request body is too large", never},
     {quota_exceeded, "quota_exceeded", 429, "Too many new keys", same_key},
     {bad_request, "bad_request", 400, "The request is not valid HTTP", never},

@@ -45,6 +45,7 @@ enum class ProblemCode : std::uint8_t {
   response_not_stored,
   store_unavailable,
   record_damaged,
+  request_not_storable,
   body_too_large,
   quota_exceeded,
   bad_request,

@@ -51,6 +51,12 @@ bool is_about_credentials(std::string_view type) {
                           "InvalidClientTokenId"});
 }
 
+/// What the request holds is larger than the service ever takes (an item of 400 KB, a key of 2,048
+/// or 1,024 bytes); its other complaints about requests say that the table is another one.
+bool is_too_large(std::string_view type, std::string_view message) {
+  return type == "ValidationException" && message.contains("xceeded the ");
+}
+
 constexpr std::string_view condition_failed = "ConditionalCheckFailedException";
 
 }  // namespace
@@ -134,6 +140,7 @@ Client::Judged Client::judge(const HttpAnswer& answer, const json::Value* body) 
   judged.none.why = "the store answers: " + (type.empty() ? std::to_string(answer.status) : type);
   const std::string message = body != nullptr ? message_in(*body) : std::string();
   if (!message.empty()) judged.none.why += ": " + message.substr(0, 300);
+  if (is_too_large(type, message)) judged.none.code = Code::unstorable;
   if (is_throttled(type)) {
     judged.after = After::repeat;
   } else if (is_about_credentials(type)) {

@@ -56,7 +56,10 @@ Task<std::expected<PieceRef, NoReply>> Pieces::write(RecordId id, RowVersion ver
   for (const ReplyResult& reply : all) {
     // Pieces alone change no record: the call may be repeated without a doubt.
     if (!reply) {
-      co_return std::unexpected(NoReply{StoreError::Code::unavailable, reply.error().why});
+      const bool is_unstorable = reply.error().code == StoreError::Code::unstorable;
+      const auto code =
+          is_unstorable ? StoreError::Code::unstorable : StoreError::Code::unavailable;
+      co_return std::unexpected(NoReply{code, reply.error().why});
     }
   }
   co_return ref;

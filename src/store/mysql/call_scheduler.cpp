@@ -418,13 +418,14 @@ void CallScheduler::on_undone(Worker& worker, std::vector<Waiting> batch, const 
     }
   }
   if (is_race(failure)) return ask_again(std::move(batch), failure);
-  const bool is_refused = undone.is_too_large || is_refusal(failure);
-  if (is_refused && batch.size() > 1) {
+  const bool is_of_its_values = undone.is_too_large || is_unstorable(failure);
+  if (is_of_its_values && batch.size() > 1) {
     // One call fails the batch: each is sent alone.
     for (Waiting& one : batch) one.alone = true;
     return lanes_.put_back(std::move(batch));
   }
-  refuse(std::move(batch), is_refused ? Code::refused : Code::unavailable, failure.message);
+  refuse(std::move(batch), is_of_its_values ? Code::unstorable : Code::unavailable,
+         failure.message);
 }
 
 void CallScheduler::on_lost(std::vector<Waiting> batch, const Failure& failure) {

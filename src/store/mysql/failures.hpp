@@ -19,7 +19,7 @@ bool is_other_server(const Failure& failure) noexcept;
 /// A table, a function or the database is missing.
 bool may_be_another_store(const Failure& failure) noexcept;
 /// It can never succeed in this form, whatever the state of the server.
-bool is_refusal(const Failure& failure) noexcept;
+bool is_unstorable(const Failure& failure) noexcept;
 
 Millis with_jitter(Millis length);
 Millis next_backoff(Millis before);

@@ -143,17 +143,20 @@ std::expected<void, std::string> Session::check(const StoreId& store_id) {
   auto answers = ask(settings_sql(database_, false) +
                          ";SELECT @@GLOBAL.read_only, @@GLOBAL.innodb_flush_log_at_trx_commit, "
                          "(SELECT LOWER(HEX(store_id)) FROM"
-                         " idem_identity WHERE one = 1)",
+                         " idem_identity WHERE one = 1), @@max_allowed_packet",
                      limits::store_reply_max);
   if (!answers) return std::unexpected(failure_text(answers.error()));
   const SqlRows rows = answers->back().rows ? to_sql_rows(answers->back().rows.get()) : SqlRows();
-  if (rows.size() != 1 || rows.front().size() != 3) return std::unexpected("it is no store");
+  if (rows.size() != 1 || rows.front().size() != 4) return std::unexpected("it is no store");
   if (rows.front()[0] != SqlValue(std::int64_t{0})) return std::unexpected("it is read-only");
   if (rows.front()[1] != SqlValue(std::int64_t{1})) {
     return std::unexpected("it may forget its last commits: innodb_flush_log_at_trx_commit");
   }
   const auto* const id = std::get_if<std::string>(&rows.front()[2]);
   if (id == nullptr || *id != to_hex(store_id)) return std::unexpected("another store is there");
+  const auto* const packet = std::get_if<std::int64_t>(&rows.front()[3]);
+  if (packet == nullptr) return std::unexpected("its max_allowed_packet is unknown");
+  packet_max_ = static_cast<std::size_t>(*packet);
   return {};
 }
 

@@ -64,6 +64,8 @@ class Session {
   st_mysql* native() noexcept { return connection_; }
   /// The database's name in backticks: a service may have chosen another one.
   const std::string& database() const noexcept { return database_; }
+  /// The longest text of statements that the server takes.
+  std::size_t packet_max() const noexcept { return packet_max_; }
 
  private:
   std::expected<void, std::string> open_at(const Host& host, const StoreId& store_id);
@@ -79,6 +81,7 @@ class Session {
   const Url& url_;
   st_mysql* connection_ = nullptr;
   std::string database_;
+  std::size_t packet_max_ = 0;
   MonotonicTime deadline_{};
 };
 

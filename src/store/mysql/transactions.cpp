@@ -49,9 +49,21 @@ TransactionEnd undo(Session& session, const MysqlTransaction& transaction,
   return ended(how, std::move(why));
 }
 
+/// An answer that the server never takes is left out: the work ran, and a retry learns it.
+void keep_what_fits(StoreCall& step, const Session& session) {
+  // Beside the body, which is written as hexadecimal digits: fields, reference and the COMMIT.
+  constexpr std::size_t others = 256UL * 1024;
+  auto* const complete = std::get_if<Complete>(&step);
+  if (complete == nullptr) return;
+  StoredResponse& response = complete->response;
+  if (2 * response.body.size() + others <= session.packet_max()) return;
+  response.body.clear();
+  response.body_stored = false;
+}
+
 /// Ends the transaction after the work, which returned `step`.
 Ended conclude(Session& session, MysqlTransaction& transaction, const Admission& admission,
-               const std::optional<StoreCall>& step) {
+               std::optional<StoreCall>& step) {
   const auto undone = [&](How how, std::string why, std::string sqlstate = {}) {
     auto end = undo(session, transaction, admission, how, std::move(why));
     end.sqlstate = std::move(sqlstate);
@@ -66,6 +78,7 @@ Ended conclude(Session& session, MysqlTransaction& transaction, const Admission&
   if (!step) return {undone(How::rolled_back, "the work asked for it")};
   IDEM_ASSERT(is_own_step(*step, admission));
   if (auto bad = what_is_wrong(*step)) return {undone(How::rolled_back, std::move(*bad))};
+  keep_what_fits(*step, session);
   if (admission.reserved) crash_point(CrashPoint::reserve_before_commit);
   crash_point(CrashPoint::settle_before_commit);
   auto settled = settle_and_commit(session, admission, *step, transaction.is_marked());

@@ -48,12 +48,16 @@ bool may_be_another_store(const Failure& failure) {
 
 bool is_damage(const Failure& failure) { return failure.sqlstate == "IDM08"; }
 
-bool is_refusal(const Failure& failure) { return is_of(failure, {"IDM", "22"}); }
+bool is_refusal(const Failure& failure) { return is_of(failure, {"IDM"}); }
+
+// data_exception, program_limit_exceeded.
+bool is_unstorable(const Failure& failure) { return is_of(failure, {"22", "54", "IDM05"}); }
 
 // feature_not_supported: a value compressed by a method that this server was built without.
-// program_limit_exceeded, data_corrupted, index_corrupted.
+// data_corrupted, index_corrupted.
 bool may_be_of_one_call(const Failure& failure) {
-  return is_refusal(failure) || is_of(failure, {"0A000", "54", "XX001", "XX002"});
+  return is_refusal(failure) || is_unstorable(failure) ||
+         is_of(failure, {"0A000", "XX001", "XX002"});
 }
 
 }  // namespace idem::postgres

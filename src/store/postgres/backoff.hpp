@@ -26,8 +26,10 @@ bool is_other_server(const Failure& failure);
 bool may_be_another_store(const Failure& failure);
 /// The record of the call, or a line of its evidence, is damaged.
 bool is_damage(const Failure& failure);
-/// A repeat will fail in the same way.
+/// The schema refused the call for another reason than its values.
 bool is_refusal(const Failure& failure);
+/// The server cannot hold the call's values: a repeat will fail in the same way.
+bool is_unstorable(const Failure& failure);
 /// The bytes of one record may be the cause: the other calls of the statement succeed without it.
 bool may_be_of_one_call(const Failure& failure);
 

@@ -381,9 +381,10 @@ void CallScheduler::on_failure(Connection& connection, std::vector<Waiting> batc
     }
     return;
   }
-  refuse(std::move(batch),
-         is_refusal(failure) ? StoreError::Code::refused : StoreError::Code::unavailable,
-         failure.message);
+  const auto code = is_unstorable(failure) ? StoreError::Code::unstorable
+                    : is_refusal(failure)  ? StoreError::Code::refused
+                                           : StoreError::Code::unavailable;
+  refuse(std::move(batch), code, failure.message);
 }
 
 void CallScheduler::on_lost(std::vector<Waiting> batch, const Failure& failure) {

@@ -1,5 +1,7 @@
 #include "store/redis/server_check.hpp"
 
+#include <idem/limits.hpp>
+
 #include <fmt/format.h>
 
 #include <cstdlib>
@@ -20,11 +22,16 @@ std::string_view value_of(std::string_view info, std::string_view name) {
 }
 
 constexpr int version_min = 7;
+/// The longest value that the server must take (proto-max-bulk-len; 512 MiB by default): the
+/// largest answer or request with its fields, twice over.
+constexpr std::size_t longest_value_min = 2 * limits::request_body_bytes_cap;
 
 }  // namespace
 
-ServerCheck judge_server(std::string_view info, std::string_view appendfsync, bool is_cluster) {
+ServerCheck judge_server(std::string_view info, const ReportedSettings& settings, bool is_cluster) {
   ServerCheck check;
+  const std::string& appendfsync = settings.appendfsync;
+  const std::string& longest = settings.proto_max_bulk_len;
   const auto version = value_of(info, "redis_version");
   const auto policy = value_of(info, "maxmemory_policy");
   const auto role = value_of(info, "role");
@@ -36,6 +43,11 @@ ServerCheck judge_server(std::string_view info, std::string_view appendfsync, bo
         "maxmemory-policy is {}: it would evict records, and their retries would run again; "
         "set it to noeviction",
         policy);
+  } else if (!longest.empty() && std::strtoull(longest.c_str(), nullptr, 10) < longest_value_min) {
+    // It closes the connection at a longer value, so that nobody knows what became of the call.
+    check.refusal = fmt::format(
+        "proto-max-bulk-len is {}: answers and requests would not fit; set it to {} or more",
+        longest, longest_value_min);
   } else if (role != "master") {
     check.refusal = "it is a replica: nothing can be reserved there";
     check.is_elsewhere = true;
@@ -74,11 +86,17 @@ Task<ServerCheck> check_server(Connection& connection, bool is_cluster) {
     check.refusal = info ? info->text : info.error().why;
     co_return check;
   }
-  Task<CommandResult> asking_config = connection.ask(command({"CONFIG", "GET", "appendfsync"}));
+  Task<CommandResult> asking_config =
+      connection.ask(command({"CONFIG", "GET", "appendfsync", "proto-max-bulk-len"}));
   const CommandResult config = co_await std::move(asking_config);
+  ReportedSettings settings;
   // A hosted server may forbid CONFIG.
-  const std::string appendfsync = config ? config->at(1).text : std::string();
-  co_return judge_server(info->text, appendfsync, is_cluster);
+  for (std::size_t i = 0; config && i + 1 < config->items.size(); i += 2) {
+    const std::string& name = config->at(i).text;
+    if (name == "appendfsync") settings.appendfsync = config->at(i + 1).text;
+    if (name == "proto-max-bulk-len") settings.proto_max_bulk_len = config->at(i + 1).text;
+  }
+  co_return judge_server(info->text, settings, is_cluster);
 }
 
 }  // namespace idem::redis

@@ -15,8 +15,14 @@ struct ServerCheck {
   std::vector<std::string> warnings;   ///< The losses that its settings allow.
 };
 
-/// Pure. `appendfsync`: empty if the server does not report it.
-ServerCheck judge_server(std::string_view info, std::string_view appendfsync, bool is_cluster);
+/// What CONFIG GET says; empty: the server does not report it.
+struct ReportedSettings {
+  std::string appendfsync{};
+  std::string proto_max_bulk_len{};
+};
+
+/// Pure.
+ServerCheck judge_server(std::string_view info, const ReportedSettings& settings, bool is_cluster);
 
 /// Asks the server. No reply to INFO is a refusal.
 Task<ServerCheck> check_server(Connection& connection, bool is_cluster);

@@ -228,6 +228,54 @@ TEST(ExchangeDoubt, T30_a_row_that_the_store_refuses_ends_in_504_not_in_a_loop) 
   EXPECT_FALSE(script.exchange().owes_settlement());
 }
 
+TEST(ExchangeDoubt, S05_a_request_that_the_store_cannot_hold_is_not_asked_for_again) {
+  ExchangeScript script;
+  script.store_fails(Code::unstorable);
+  EXPECT_EQ(script.status(), 500);
+  EXPECT_TRUE(script.body_has("request_not_storable"));
+  EXPECT_TRUE(script.body_has("\"retry\":\"never\""));
+  EXPECT_EQ(script.header("Retry-After"), "");
+  EXPECT_FALSE(script.exchange().owes_settlement());
+}
+
+TEST(ExchangeDoubt, S04_a_reservation_that_may_be_there_is_released_before_the_store_is_believed) {
+  ExchangeScript script;
+  script.store_fails(Code::in_doubt);
+  script.on(RetryDue{});
+  script.store_fails(Code::unstorable);
+  EXPECT_TRUE(script.body_has("store_unavailable"));
+  EXPECT_TRUE(script.exchange().owes_settlement());
+}
+
+TEST(ExchangeDoubt, T24_an_answer_that_the_store_cannot_hold_is_given_once_and_proves_the_run) {
+  ExchangeScript script;
+  script.until_sent();
+  script.on(script.answered(201));
+  script.store_fails(Code::unstorable);
+  const auto* const again = script.as<Ask>();
+  ASSERT_NE(again, nullptr);
+  const auto* const complete = std::get_if<Complete>(&again->call);
+  ASSERT_NE(complete, nullptr);
+  EXPECT_FALSE(complete->response.body_stored);
+  EXPECT_EQ(complete->response.body, "");
+  EXPECT_EQ(complete->response.status, 201);
+  script.store_says(OwnerReply{Verdict::done, State::completed, StoreTime{}});
+  EXPECT_EQ(script.status(), 201);
+  EXPECT_EQ(script.header("Idempotency-Outcome"), "stored");
+  EXPECT_FALSE(script.exchange().owes_settlement());
+}
+
+TEST(ExchangeDoubt, T30_an_ending_that_the_store_cannot_hold_in_any_form_ends_in_504) {
+  ExchangeScript script;
+  script.until_sent();
+  script.on(script.answered(201));
+  script.store_fails(Code::unstorable);
+  script.store_fails(Code::unstorable);
+  EXPECT_EQ(script.status(), 504);
+  EXPECT_TRUE(script.body_has("outcome_unknown"));
+  EXPECT_FALSE(script.exchange().owes_settlement());
+}
+
 // It may have run; so it never runs again, and no client is answered that it did not.
 TEST(ExchangeDoubt, S22_a_damaged_record_is_reported_as_such_at_the_reserve) {
   ExchangeScript script;

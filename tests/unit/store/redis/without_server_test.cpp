@@ -133,22 +133,26 @@ TEST(RedisServerCheck, S02_T53_warns_of_settings_that_lose_records) {
   const std::string good =
       "redis_version:7.0.15\r\nmaxmemory_policy:noeviction\r\nrole:master\r\ncluster_enabled:0\r\n"
       "aof_enabled:1\r\nconnected_slaves:0\r\n";
-  EXPECT_FALSE(judge_server(good, "always", false).refusal.has_value());
-  EXPECT_TRUE(judge_server(good, "always", false).warnings.empty());
-  EXPECT_EQ(judge_server(good, "everysec", false).warnings.size(), 1U);
-  EXPECT_EQ(judge_server(good, "", false).warnings.size(), 1U);
-  EXPECT_TRUE(judge_server(good, "always", true).refusal.has_value());
+  EXPECT_FALSE(judge_server(good, {"always", {}}, false).refusal.has_value());
+  EXPECT_TRUE(judge_server(good, {"always", {}}, false).warnings.empty());
+  EXPECT_EQ(judge_server(good, {"everysec", {}}, false).warnings.size(), 1U);
+  EXPECT_EQ(judge_server(good, {}, false).warnings.size(), 1U);
+  EXPECT_TRUE(judge_server(good, {"always", {}}, true).refusal.has_value());
+  EXPECT_FALSE(judge_server(good, {"always", "536870912"}, false).refusal.has_value());
+  const auto small = judge_server(good, {"always", "1048576"}, false);
+  ASSERT_TRUE(small.refusal.has_value()) << "the largest answer would not fit";
+  EXPECT_TRUE(small.refusal->starts_with("proto-max-bulk-len is 1048576: ")) << *small.refusal;
   const auto with = [&](std::string_view from, std::string_view to) {
     std::string info = good;
     info.replace(info.find(from), from.size(), to);
-    return judge_server(info, "always", false);
+    return judge_server(info, {"always", {}}, false);
   };
   EXPECT_TRUE(with("7.0.15", "6.2.1").refusal.has_value());
   EXPECT_TRUE(with("noeviction", "volatile-lru").refusal.has_value());
   EXPECT_TRUE(with("role:master", "role:slave").is_elsewhere);
   EXPECT_EQ(with("aof_enabled:1", "aof_enabled:0").warnings.size(), 1U);
   EXPECT_EQ(with("connected_slaves:0", "connected_slaves:1").warnings.size(), 1U);
-  EXPECT_TRUE(judge_server("", "always", false).refusal.has_value());
+  EXPECT_TRUE(judge_server("", {"always", {}}, false).refusal.has_value());
 }
 
 TEST(RedisServerClock, S15_the_quickest_reply_counts_and_a_step_is_followed) {
