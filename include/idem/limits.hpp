@@ -35,9 +35,6 @@ inline constexpr std::size_t request_body_memory_max = 64UL * 1024;
 // Bodies in files at one time, of the whole process: 64 of the largest. The files may share a disk
 // with the store, which uploads must not be able to fill.
 inline constexpr std::uint64_t spill_bytes_max = 4ULL * 1024 * 1024 * 1024;
-// Threads that write them. They copy into the page cache at gigabytes a second; on a disk that
-// hangs, more of them would hang as well.
-inline constexpr unsigned spill_threads = 2;
 // What a large body must leave free on its disk: a store that cannot write ends the process, so
 // what its log and its next checkpoints need stays out of reach of uploads.
 inline constexpr std::uint64_t spill_disk_free_min = 64UL * 1024 * 1024;
@@ -57,10 +54,6 @@ inline constexpr std::size_t response_body_bytes_default = 1024UL * 1024;
 // Larger bodies are digested on a thread of their own, beside the loop: 64 MiB of JSON take four
 // seconds, this a sixtieth of one.
 inline constexpr std::size_t digest_on_loop_bytes_max = 256UL * 1024;
-// JSON-RPC calls and answers that are read for their ids, on the loop: as long as the above. An id
-// is a number or a UUID; this leaves room for a longer text.
-inline constexpr std::size_t rpc_body_bytes_max = digest_on_loop_bytes_max;
-inline constexpr std::size_t rpc_id_bytes_max = 256;
 // Stored answers on their way to clients, each counted once for all its clients, if it is larger
 // than the second number (connections bound the smaller ones). The gateway reads an answer without
 // room again later.
@@ -446,12 +439,6 @@ inline constexpr std::size_t admin_token_file_bytes_max = 4'096;
 // How much later than the end of the lease negative evidence must have been observed (protocol.md
 // §19): longer than known providers need to list executed work.
 inline constexpr auto evidence_grace_default = 60s;
-// A loop completes a turn in a millisecond, and in a few hundred under the heaviest load measured. A
-// gateway whose loop has stood still for the first time should get no further requests; after the
-// second a restart costs less than it saves: the loop would have freed clients and connections long
-// ago, and no bound of ours holds it for so long.
-inline constexpr auto loop_stalled_ready = 5s;
-inline constexpr auto loop_stalled_live = 15s;
 // Tenants with a time series of their own; the rest share one. A series costs a monitoring system
 // kilobytes, and a scope may be the client's to choose.
 inline constexpr std::size_t metric_tenants_max = 64;

@@ -146,7 +146,7 @@ class Admin final : public http::Service {
   Task<WireAnswer> serve_endpoint(http::ServerStream& client, std::string_view path,
                                   const Caller& caller) {
     if (path == "/livez") {
-      const auto stalled = standstill(limits::loop_stalled_live, false);
+      const auto stalled = standstill(loop_stalled_live, false);
       co_return stalled ? *stalled : status_answer("alive");
     }
     if (path == "/readyz") {
@@ -238,7 +238,7 @@ class Admin final : public http::Service {
   }
 
   Task<WireAnswer> readiness() {
-    if (auto stalled = standstill(limits::loop_stalled_ready, true)) co_return std::move(*stalled);
+    if (auto stalled = standstill(loop_stalled_ready, true)) co_return std::move(*stalled);
     if (parts_.draining.load()) {
       co_return to_answer({.code = ProblemCode::draining, .detail = "The gateway is stopping."});
     }

@@ -81,8 +81,8 @@ void write_headers(Writer& out, const StoredResponse& response, Bodies bodies) {
   out.end_array();
 }
 
-/// The version of its rules and the last eight bytes, which cover all that counts: enough to compare
-/// two by eye, and too few to try requests against.
+/// The version of its rules and the last eight bytes, which cover all that counts: enough to
+/// compare two by eye, and too few to try requests against.
 std::string shown_fingerprint(const Fingerprint& fingerprint) {
   std::array<std::uint8_t, 8> last{};
   std::copy_n(fingerprint.digest.end() - last.size(), last.size(), last.begin());

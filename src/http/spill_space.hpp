@@ -15,6 +15,10 @@ namespace idem::http {
 
 class SpillFile;
 
+/// They copy into the page cache at gigabytes a second; on a disk that hangs, more of them would
+/// hang as well.
+inline constexpr unsigned spill_threads = 2;
+
 /// The directory for request bodies that are too large for memory, and how many bytes are in it.
 /// Its files are made, written and closed on threads of their own: on a disk that is slow or hangs
 /// each of these calls may block, and a loop may not. Safe from any thread.
@@ -36,7 +40,7 @@ class SpillSpace {
   SpillSpace(std::string directory, std::uint64_t bytes_max)
       : directory_(std::move(directory)),
         bytes_max_(bytes_max),
-        threads_("idem-spill", limits::spill_threads) {}
+        threads_("idem-spill", spill_threads) {}
   bool take(std::size_t bytes) noexcept;
   void give(std::size_t bytes) noexcept;
 

@@ -8,6 +8,13 @@
 
 namespace idem {
 
+/// A loop completes a turn in a millisecond, and in a few hundred under the heaviest load measured.
+/// A gateway whose loop has stood still for the first time should get no further requests. After
+/// the second a restart costs less than it saves: no bound of ours holds a loop for so long, and
+/// what stands still for so long has not been seen to go on.
+inline constexpr Millis loop_stalled_ready{5'000};
+inline constexpr Millis loop_stalled_live{15'000};
+
 /// Sees from one loop whether others still turn. The time in which the watching loop itself did not
 /// run counts at most as its own tick took: a process that was stopped, or a machine that slept,
 /// has no loop that stands still. Loop's thread only; the watched loops outlive it.

@@ -108,7 +108,7 @@ BodyForm form_by(const FingerprintRule& rule, const FingerprintParts& parts, std
   return body_form(media, parts.content_type, parts.body, rule);
 }
 
-/// What is told apart by a form, in the one frame of both digests.
+/// What differs between the two digests of a request; all else of their frames is the same.
 struct Framing {
   std::string_view target;
   std::string_view media;

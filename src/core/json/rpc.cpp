@@ -4,7 +4,6 @@
 #include "core/json/scalars.hpp"
 
 #include <idem/json.hpp>
-#include <idem/limits.hpp>
 
 #include <algorithm>
 
@@ -20,7 +19,7 @@ std::string_view value_of(const RpcMembers& members, std::string_view name) {
 }
 
 std::optional<RpcMembers> message_of(std::string_view body) {
-  if (body.size() > limits::rpc_body_bytes_max || !check_json(body)) return std::nullopt;
+  if (body.size() > rpc_body_bytes_max || !check_json(body)) return std::nullopt;
   auto members = members_of(body);
   if (!members) return std::nullopt;
   const std::string_view version = value_of(*members, "jsonrpc");
@@ -30,7 +29,7 @@ std::optional<RpcMembers> message_of(std::string_view body) {
 
 std::optional<std::string_view> id_of(const RpcMembers& members) {
   const std::string_view id = value_of(members, "id");
-  if (id.empty() || id.size() > limits::rpc_id_bytes_max) return std::nullopt;
+  if (id.empty() || id.size() > rpc_id_bytes_max) return std::nullopt;
   const bool is_given = id.front() == '"' || id.front() == '-' || is_digit(id.front());
   return is_given ? std::optional(id) : std::nullopt;
 }

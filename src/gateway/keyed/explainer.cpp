@@ -202,8 +202,8 @@ class Case {
     judge(foreseen);
     const Course course = course_of(*exchange, std::move(foreseen.result), started);
     if (course.answer) note_answer(*course.answer);
-    const bool is_told = out_.outcome == ForeseenOutcome::refused || out_.why.empty();
-    if (is_told && course.answer && course.answer->problem) {
+    const bool is_said_there = out_.outcome == ForeseenOutcome::refused || out_.why.empty();
+    if (is_said_there && course.answer && course.answer->problem) {
       out_.why = course.answer->problem->detail;
     }
     if (course.waits) note("The request waits for it first, for its time at most.");

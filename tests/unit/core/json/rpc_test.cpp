@@ -1,8 +1,6 @@
 // Protocol §10 and §14: the ids of JSON-RPC 2.0 calls and answers.
 #include "core/json/rpc.hpp"
 
-#include <idem/limits.hpp>
-
 #include <gtest/gtest.h>
 
 #include <string>
@@ -25,8 +23,8 @@ TEST(JsonRpc, S10_the_id_of_one_call_is_its_bytes) {
 }
 
 TEST(JsonRpc, S10_all_else_is_no_call) {
-  const std::string long_id(limits::rpc_id_bytes_max, 'x');
-  const std::string large(limits::rpc_body_bytes_max, ' ');
+  const std::string long_id(rpc_id_bytes_max, 'x');
+  const std::string large(rpc_body_bytes_max, ' ');
   for (const std::string& body :
        {std::string(R"([{"jsonrpc":"2.0","id":1}])"), std::string(R"({"jsonrpc":"2.0"})"),
         std::string(R"({"jsonrpc":"2.0","id":null})"), std::string(R"({"jsonrpc":"2.0","id":{}})"),
