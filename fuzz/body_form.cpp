@@ -3,6 +3,7 @@
 // other ways, whose relation is known. The pointers of a rule come from the input, too.
 #include "core/fingerprint/body_form.hpp"
 #include "core/fingerprint/form_fields.hpp"
+#include "core/fingerprint/method_override.hpp"
 #include "core/fingerprint/multipart.hpp"
 #include "fuzz/check.hpp"
 #include "fuzz/input.hpp"
@@ -62,6 +63,25 @@ void check_form(std::string_view input, std::string_view changed) {
   if (other && *other == *digest) check(sorted(input) == sorted(changed), "no byte is left out");
 }
 
+/// A form asks for another method exactly where one of its fields, alone, does.
+void check_override(std::string_view input) {
+  for (const auto* type : {"", "application/json", "multipart/form-data; boundary=b7"}) {
+    MethodOverride any;
+    any.add_body(type, ExactBytes(input).view());
+  }
+  MethodOverride whole;
+  whole.add_query(ExactBytes(input).view());
+  bool one_asks = false;
+  for (std::string_view rest = input; !rest.empty();) {
+    const auto end = std::min(rest.find_first_of("&;"), rest.size());
+    MethodOverride one;
+    one.add_query(rest.substr(0, end));
+    one_asks = one_asks || one.asked();
+    rest.remove_prefix(std::min(end + 1, rest.size()));
+  }
+  check(whole.asked() == one_asks, "each field asks for itself");
+}
+
 }  // namespace
 
 void body_form(std::string_view input) {
@@ -73,6 +93,7 @@ void body_form(std::string_view input) {
   }
   check_multipart(input, changed);
   check_form(input, changed);
+  check_override(input);
 
   const std::string pointer = "/" + std::string(input.substr(0, pieces.position(input.size())));
   const FingerprintRule rule{.include = {pointer}, .exclude = {pointer + "/0", "/a"}};

@@ -32,6 +32,11 @@ struct FingerprintRule {
   bool empty() const noexcept { return include.empty() && exclude.empty() && headers.empty(); }
 };
 
+/// True for a header field that counts without being named by a rule (protocol.md §10): it says
+/// what is to be done, and to what, and a retry does not change it. Names that a server may confuse
+/// with such a one count, too.
+bool counts_always(std::string_view field_name) noexcept;
+
 /// The error is a sentence: an invalid pointer or field name, an `exclude` of the whole body, a
 /// list longer than limits.hpp allows.
 [[nodiscard]] std::expected<void, std::string> check_rule(const FingerprintRule& rule);
@@ -47,7 +52,8 @@ struct FingerprintParts {
   std::string_view method;
   std::string_view target;
   std::string_view content_type;  ///< As received; parameters and case are ignored.
-  /// name, value, name, value, ... : every line of the fields that the rule names, in their order.
+  /// name, value, name, value, ... : every line of the fields that the rule names or that
+  /// counts_always(), in their order.
   std::span<const std::string_view> chosen_headers;
   std::string_view body;
   /// Null: an empty rule. Under a rule that check_rule() refuses, the raw body is covered.

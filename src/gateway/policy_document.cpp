@@ -148,6 +148,7 @@ void add_route(JsonText& json, const Route& route, bool asks_age) {
     return;
   }
   json.member("key_required", route.ever_needs_key());
+  if (route.allow_method_override) json.member("method_override", true);
   json.member("mode", name_of(route.mode));
   if (route.respond_async) json.member("respond_async", true);
   if (route.wait_max >= Millis(1000)) json.member("wait_max_seconds", seconds(route.wait_max));

@@ -40,6 +40,8 @@ struct Route {
   Mode mode = Mode::conflict;
   Enforce enforce = Enforce::on;
   bool require_key = true;
+  /// A request may ask for another method than its own (MethodOverride); both count then.
+  bool allow_method_override = false;
   AnswerPolicy answers;
   FingerprintRule fingerprint;
   std::vector<Coding> decode;  ///< Of a body so encoded, the content counts instead of the bytes.

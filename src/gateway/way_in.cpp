@@ -3,6 +3,7 @@
 #include "gateway/background/events.hpp"
 #include "gateway/background/operations.hpp"
 #include "gateway/forward.hpp"
+#include "gateway/method_override.hpp"
 #include "gateway/passthrough/upgrade.hpp"
 #include "http/alike.hpp"
 
@@ -20,6 +21,15 @@ KeyRule key_rule(std::string_view method, const Route& route) {
     return KeyRule::ignored;
   }
   return route.needs_key(method) ? KeyRule::required : KeyRule::honoured;
+}
+
+/// Where the request asks for another method, that one's rule counts if it is the stricter one.
+KeyRule key_rule(const http::RequestHead& head, const MethodOverride& asked,
+                 const GatewaySettings& settings, const Route& route) {
+  const KeyRule own = key_rule(head.method, route);
+  if (!asked.asked() || !asked.is_clear()) return own;
+  const Route& other = settings.routes.find(asked.method(), http::path_of(head.origin_form));
+  return std::max(own, key_rule(asked.method(), other));
 }
 
 /// The known method that `method` is but for its case; empty: none, or `method` itself is known.
@@ -54,8 +64,9 @@ bool is_relied_on(std::string_view option, const GatewaySettings& settings, cons
       std::ranges::any_of(always, is)) {
     return true;
   }
-  return relied == Relied::by_keys_too && (is_like_key_field(option, settings) ||
-                                           std::ranges::any_of(route.fingerprint.headers, is));
+  return relied == Relied::by_keys_too &&
+         (is_like_key_field(option, settings) || counts_always(option) ||
+          MethodOverride::is_field(option) || std::ranges::any_of(route.fingerprint.headers, is));
 }
 
 bool strips_what_we_rely_on(const http::RequestHead& head, const GatewaySettings& settings,
@@ -109,7 +120,12 @@ WayIn way_in(const http::RequestHead& head, const GatewaySettings& settings) {
     if (route.in_shadow()) return {WayIn::Kind::shadow, &route};
     return {WayIn::Kind::refused, &route, miscased_method_refusal};
   }
-  const KeyRule rule = key_rule(head.method, route);
+  const MethodOverride asked = override_of(head);
+  if (const auto refusal = refused_by_override(asked, head, settings, route)) {
+    if (route.in_shadow()) return {WayIn::Kind::shadow, &route};
+    return {WayIn::Kind::refused, &route, *refusal};
+  }
+  const KeyRule rule = key_rule(head, asked, settings, route);
   const bool has_key = rule != KeyRule::ignored && carries_key(head, settings);
   if (!has_key && rule != KeyRule::required) return {WayIn::Kind::passes, &route};
   return {route.in_shadow() ? WayIn::Kind::shadow : WayIn::Kind::keyed, &route};
@@ -119,6 +135,8 @@ std::optional<http::Refusal> refused_by_head(const http::RequestHead& head,
                                              const GatewaySettings& settings, const Route& route) {
   if (strips_what_we_rely_on(head, settings, route, Relied::by_keys_too)) return strips_refusal;
   if (!miscased(head.method).empty()) return miscased_method_refusal;
+  const auto refusal = refused_by_override(override_of(head), head, settings, route);
+  if (refusal) return refusal;
   if (!offered_protocols(head).empty()) return keyed_upgrade_refusal;
   return std::nullopt;
 }

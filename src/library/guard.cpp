@@ -42,7 +42,9 @@ RequestDigest digest_of(const Request& request, const FingerprintRule& rule) {
   for (const Field& field : request.headers) {
     if (equal_names(field.name, "Content-Type")) parts.content_type = field.value;
     if (equal_names(field.name, "Content-Encoding")) codings.push_back(field.value);
-    if (is_one_of(field.name, rule.headers)) chosen.insert(chosen.end(), {field.name, field.value});
+    if (counts_always(field.name) || is_one_of(field.name, rule.headers)) {
+      chosen.insert(chosen.end(), {field.name, field.value});
+    }
   }
   parts.chosen_headers = chosen;
   parts.content_encoding = codings;

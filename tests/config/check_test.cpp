@@ -94,6 +94,29 @@ TEST_F(ConfigCheck, P03_a_laxer_rest_is_warned_of_because_paths_are_compared_as_
   }
 }
 
+TEST_F(ConfigCheck, S08_each_route_that_allows_another_method_is_named) {
+  const auto named = [&](const std::string& text) {
+    config::Complaints complaints;
+    cli::warn_of_method_overrides(read(text), complaints);
+    return complaints.lines();
+  };
+  EXPECT_TRUE(named("").empty());
+  const std::string routes =
+      "routes:\n  - {match: {path: /a}, allow_method_override: true}\n"
+      "  - {match: {path: /b}}\n";
+  const auto one = named(routes);
+  ASSERT_EQ(one.size(), 1U) << joined(one);
+  EXPECT_TRUE(one.front().starts_with(file() + ":4:47: warning: /a allows ")) << one.front();
+  const auto all = named("defaults: {allow_method_override: true}\n" + routes);
+  ASSERT_EQ(all.size(), 3U) << joined(all);
+  EXPECT_TRUE(all[1].starts_with(file() + ":3:35: warning: /b allows ")) << all[1];
+  Process command(
+      {.program = built_program("idem"), .arguments = {"config", "check", "--config", file()}});
+  EXPECT_EQ(command.exit_code(), 0);
+  EXPECT_NE(command.output().find("warning: /{rest...} allows "), std::string::npos)
+      << command.output();
+}
+
 TEST_F(ConfigCheck, the_command_fails_on_missing_files_and_not_on_a_warning) {
   const std::string lax =
       "store: \"memory:\"\ndefaults: {require_key: false}\n"

@@ -219,6 +219,7 @@ TEST_F(ConfigSettings, every_setting_of_a_route_arrives) {
   EXPECT_EQ(route.methods, (std::vector<std::string>{"POST", "PUT", "X-SPECIAL"}));
   EXPECT_EQ(route.enforce, gateway::Enforce::on);
   EXPECT_TRUE(route.require_key);
+  EXPECT_FALSE(route.allow_method_override);
   EXPECT_EQ(route.answers.preset, Preset::lenient);
   EXPECT_EQ(route.answers.statuses,
             (std::map<int, StatusRule>{
@@ -242,6 +243,7 @@ TEST_F(ConfigSettings, every_setting_of_a_route_arrives) {
   EXPECT_EQ(inherited.answers.preset, Preset::stripe);
   EXPECT_TRUE(inherited.separate_dispatch_mark);
   EXPECT_FALSE(inherited.require_key);
+  EXPECT_TRUE(inherited.allow_method_override);
   EXPECT_TRUE(inherited.in_shadow());
   EXPECT_EQ(inherited.lease, 2min);
   EXPECT_EQ(settings.key.bytes_min, 16U);

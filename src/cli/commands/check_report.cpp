@@ -55,9 +55,10 @@ CheckReport report_on(const SettingsSource& source, Purpose purpose, bool asks_s
   }
   report.complaints = wrong.lines();
   report.warnings = settings->warnings;
-  Complaints laxer;
-  warn_of_laxer_routes(*settings, laxer);
-  for (auto& line : laxer.lines()) report.warnings.push_back(std::move(line));
+  Complaints warned;
+  warn_of_laxer_routes(*settings, warned);
+  warn_of_method_overrides(*settings, warned);
+  for (auto& line : warned.lines()) report.warnings.push_back(std::move(line));
   return report;
 }
 

@@ -106,4 +106,18 @@ void warn_of_laxer_routes(const ReadSettings& read, Complaints& warnings) {
   }
 }
 
+void warn_of_method_overrides(const ReadSettings& read, Complaints& warnings) {
+  Complaints ignored;
+  const auto given = read_routes(read.given.routes, ignored);
+  const auto& routes = read.options.settings.routes.all();
+  for (std::size_t i = 0; i < routes.size(); ++i) {
+    if (!routes[i].allow_method_override) continue;
+    const bool is_own = i < given.size() && given[i].one("allow_method_override").given;
+    const auto& place = (is_own ? given[i] : read.given.rest).one("allow_method_override").place;
+    warnings.add(place, "warning: " + routes[i].label() +
+                            " allows a request to ask for another method: it keeps the route of "
+                            "the method that it was sent with");
+  }
+}
+
 }  // namespace idem::cli

@@ -17,4 +17,7 @@ std::vector<std::string> complaints_about(GatewayFlags given);
 /// would match the later one.
 void warn_of_laxer_routes(const ReadSettings& read, Complaints& warnings);
 
+/// Says which routes, including the rest, allow a request to ask for another method.
+void warn_of_method_overrides(const ReadSettings& read, Complaints& warnings);
+
 }  // namespace idem::cli

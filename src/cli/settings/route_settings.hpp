@@ -84,6 +84,13 @@ inline constexpr std::array route_settings{
                  .initial = "true",
                  .all = {"defaults.require_key", "--require-key"},
                  .member = &gateway::Route::require_key},
+    RouteSetting{.path = "allow_method_override",
+                 .shape = config::truth,
+                 .help = "a request may ask for another method (X-HTTP-Method-Override, _method): "
+                         "both count, and a key is needed if either needs one; false: it gets 400",
+                 .initial = "false",
+                 .all = {"defaults.allow_method_override", "--allow-method-override"},
+                 .member = &gateway::Route::allow_method_override},
     RouteSetting{.path = "preset",
                  .shape = route_shapes::preset,
                  .help = "the meaning of an upstream's answer",

@@ -65,6 +65,9 @@ constexpr std::array effects{
         "shadow: requests with a key pass, and a retry runs again. on: the observations of shadow "
         "do not count, so the first request of each key runs."},
     Effect{"require_key", "A request without a key has no record: each of its retries runs."},
+    Effect{"allow_method_override",
+           "Records that exist stay. A retry that asks for another method gets 400 where it is not "
+           "allowed."},
     Effect{"name", may_be_refused},
     Effect{"formerly", may_be_refused},
     Effect{"match", may_be_refused},

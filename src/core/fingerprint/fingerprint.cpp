@@ -42,6 +42,15 @@ void add_names(Frames& frames, const Names& names) {
 
 using HeaderLine = std::pair<std::string, std::string_view>;
 
+/// Without those that count by a rule alone.
+std::vector<std::string_view> always_counted(std::span<const std::string_view> chosen) {
+  std::vector<std::string_view> always;
+  for (std::size_t i = 0; i + 1 < chosen.size(); i += 2) {
+    if (counts_always(chosen[i])) always.insert(always.end(), {chosen[i], chosen[i + 1]});
+  }
+  return always;
+}
+
 std::vector<HeaderLine> lines_of(std::span<const std::string_view> chosen) {
   IDEM_ASSERT(chosen.size() % 2 == 0);
   std::vector<HeaderLine> lines;
@@ -183,7 +192,9 @@ void RequestDigest::add(const FingerprintParts& parts) {
   const FingerprintRule rule = parts.rule ? sorted(*parts.rule) : FingerprintRule{};
   add(parts, parts.chosen_headers, rule);
   // The record may be older than the rule; its fingerprint was then made without one.
-  if (!rule.empty()) add(parts, {}, {});
+  if (rule.empty()) return;
+  const auto always = always_counted(parts.chosen_headers);
+  add(parts, always, {});
 }
 
 void RequestDigest::add(const FingerprintParts& parts, std::span<const std::string_view> headers,

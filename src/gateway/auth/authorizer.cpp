@@ -1,6 +1,7 @@
 #include "gateway/auth/authorizer.hpp"
 
 #include "core/exchange/answers.hpp"
+#include "gateway/method_override.hpp"
 #include "http/append.hpp"
 #include "http/upstream_call.hpp"
 
@@ -130,6 +131,8 @@ Task<std::optional<WireAnswer>> Authorizer::ask(const http::RequestHead& head,
   append_field(request, "Host", settings_.address.authority);
   append_field(request, "Via", "1.1 " + via_name_);
   append_field(request, "X-Original-Method", head.method);
+  const MethodOverride other = override_of(head);
+  if (other.asked()) append_field(request, "X-Original-Method-Override", other.method());
   append_field(request, "X-Original-URI", head.origin_form);
   append_field(request, "X-Original-Host", head.host);
   append_field(request, "Idem-Scope", percent_encoded(scope));

@@ -15,9 +15,10 @@ std::optional<WireAnswer> refused_unasked(const http::RequestHead& head);
 
 /// The subrequest of protocol.md §6: asks the operator's service whether the caller is still
 /// allowed, so that a revoked caller gets neither an execution nor a replay. The service gets a GET
-/// with `X-Original-Method`, `X-Original-URI`, `X-Original-Host` (the Host that
-/// the upstream gets), the caller's Authorization, Cookie and scope fields, and `Idem-Scope`: the
-/// verified scope, percent-encoded. Never the body or the key. One loop's thread.
+/// with `X-Original-Method`, `X-Original-Method-Override` (where the head asks for another method),
+/// `X-Original-URI`, `X-Original-Host` (the Host that the upstream gets), the caller's
+/// Authorization, Cookie and scope fields, and `Idem-Scope`: the verified scope, percent-encoded.
+/// Never the body or the key. One loop's thread.
 class Authorizer {
  public:
   /// `settings.authorize` is set. `observer` outlives it and counts the answers.

@@ -121,6 +121,7 @@ class Comparison {
     add_if_other("media type", media_type(stored.content_type), media_type(sent_.content_type));
     add_if_other("Content-Encoding", counted_codings(stored), counted_codings(sent_));
     for (const auto& name : route_.fingerprint.headers) compare_header(name);
+    for (const auto& name : always_sent()) compare_header(name);
     compare_body();
     PartsCompared compared{std::move(found_), "The stored request was compared with this one."};
     if (!unread_.empty()) {
@@ -140,6 +141,18 @@ class Comparison {
     const bool is_path = http::path_of(stored) != http::path_of(sent_.target);
     found_.push_back({is_path ? "path" : "query", in_bytes(stored.size()) + " with the path",
                       in_bytes(sent_.target.size()) + " with the path"});
+  }
+
+  /// The fields of either that count without being named by the rule; each once.
+  std::vector<std::string> always_sent() const {
+    std::vector<std::string> sent;
+    for (const FingerprintParts* parts : {&stored_->parts(), &sent_}) {
+      for (std::size_t i = 0; i < parts->chosen_headers.size(); i += 2) {
+        const auto name = parts->chosen_headers[i];
+        if (!names(route_.fingerprint.headers, name) && !names(sent, name)) sent.emplace_back(name);
+      }
+    }
+    return sent;
   }
 
   static std::vector<std::string_view> lines(const FingerprintParts& parts, std::string_view name) {
@@ -265,7 +278,7 @@ class Trials {
     if (sent_.chosen_headers.empty()) return false;
     FingerprintParts changed = sent_;
     changed.chosen_headers = {};
-    return try_it(changed, "headers of the rule", "absent",
+    return try_it(changed, "headers that count", "absent",
                   std::to_string(sent_.chosen_headers.size() / 2) + " lines");
   }
 
@@ -313,9 +326,9 @@ Explanation::Fingerprint explained_fingerprint(const RequestInQuestion& request,
                                                http::same_name(field.name, settings.scope.name));
     if (is_body || is_name || names(route.fingerprint.headers, field.name)) continue;
     const std::string shown = "header " + field.name;
-    if (std::ranges::find(facts.left_out, shown) == facts.left_out.end()) {
-      facts.left_out.push_back(shown);
-    }
+    const bool counts = counts_always(field.name) || MethodOverride::is_field(field.name);
+    auto& list = counts ? facts.counted : facts.left_out;
+    if (std::ranges::find(list, shown) == list.end()) list.push_back(shown);
   }
   add_body(facts, fingerprinted.parts());
   return facts;
@@ -343,8 +356,8 @@ PartsCompared compared_parts(const http::RequestHead& head, std::string_view bod
   }
   return {{},
           "The record keeps a digest of its request only, so which part differs is not known: "
-          "no change of one part alone that was tried (method, query, media type, headers of the "
-          "rule, no body, one member less) gives the same."};
+          "no change of one part alone that was tried (method, query, media type, headers that "
+          "count, no body, one member less) gives the same."};
 }
 
 }  // namespace idem::gateway

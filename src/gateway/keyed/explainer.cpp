@@ -182,11 +182,15 @@ class Case {
 
   Task<Done> by_record(RequestParts parts) {
     const Identity& identity = store_.identity();
-    Reserve reserve = make_reserve(head_, parts, identity, *settings_, *route_);
-    out_.id = reserve.id;
+    auto reserve = make_reserve(head_, parts, identity, *settings_, *route_);
+    if (!reserve) {
+      refuse(to_answer(http::problem_of(reserve.error())));
+      co_return Done();
+    }
+    out_.id = reserve->id;
     out_.fingerprint = explained_fingerprint(request_, head_, *settings_, *route_);
     const bool async = !out_.in_shadow && is_async(head_, *route_);
-    const auto exchange = make_exchange(head_, parts, std::move(reserve), identity, *settings_,
+    const auto exchange = make_exchange(head_, parts, std::move(*reserve), identity, *settings_,
                                         *route_, async, ExchangeSettings{}.look_again, {});
     const MonotonicTime started = MonotonicClock::now();
     ExchangeAction first = exchange->start(started);

@@ -370,14 +370,17 @@ class KeyedDriver {
 };
 
 /// For a large body: canonicalised and digested on another thread, while the loop serves others.
-Task<Reserve> reserve_beside(http::ServerStream& client, GatewayShared& shared,
-                             const GatewaySettings& settings, const Route& route,
-                             const KeyedRequest& request) {
-  std::function<Reserve()> work = [&client, &shared, &settings, &route, &request] {
+Task<std::expected<Reserve, http::Refusal>> reserve_beside(http::ServerStream& client,
+                                                           GatewayShared& shared,
+                                                           const GatewaySettings& settings,
+                                                           const Route& route,
+                                                           const KeyedRequest& request) {
+  std::function<std::expected<Reserve, http::Refusal>()> work = [&client, &shared, &settings,
+                                                                 &route, &request] {
     return make_reserve(client.head(), request.parts(), shared.store.identity(), settings, route);
   };
   auto digesting = run_offloaded(client.loop(), *shared.digesting, work, request.scope);
-  Reserve reserve = co_await digesting;
+  auto reserve = co_await digesting;
   co_return reserve;
 }
 
@@ -385,11 +388,14 @@ Task<Reserve> reserve_beside(http::ServerStream& client, GatewayShared& shared,
 
 Task<void> serve_keyed(http::ServerStream& client, http::UpstreamPool& pool, GatewayShared& shared,
                        const GatewaySettings& settings, const Route& route, KeyedRequest& request) {
+  std::expected<Reserve, http::Refusal> reserve;
   auto& trace = request.seen.trace();
   trace.begin(Observation::Phase::fingerprint);
-  auto reserve = make_reserve_within(limits::digest_on_loop_bytes_max, client.head(),
-                                     request.parts(), shared.store.identity(), settings, route);
-  if (!reserve) {
+  auto here = make_reserve_within(limits::digest_on_loop_bytes_max, client.head(), request.parts(),
+                                  shared.store.identity(), settings, route);
+  if (here) {
+    reserve = std::move(*here);
+  } else {
     reserve = co_await reserve_beside(client, shared, settings, route, request);
     auto refusal = co_await request.authority->check_again();  // The digest may have taken long.
     if (refusal) {
@@ -399,6 +405,11 @@ Task<void> serve_keyed(http::ServerStream& client, http::UpstreamPool& pool, Gat
     }
   }
   trace.end(Observation::Phase::fingerprint);
+  if (!reserve) {
+    request.seen.refused(reserve.error().status);
+    co_await client.refuse(reserve.error());
+    co_return;
+  }
   crash_point(CrashPoint::fingerprinted);
   // Copied before the body goes.
   const auto rpc_id = route.jsonrpc ? rpc_call_id(request.body.bytes()) : std::nullopt;

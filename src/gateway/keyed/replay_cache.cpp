@@ -1,5 +1,6 @@
 #include "gateway/keyed/replay_cache.hpp"
 
+#include "core/fingerprint/method_override.hpp"
 #include "gateway/forward.hpp"
 
 #include <algorithm>
@@ -27,7 +28,8 @@ std::optional<MemoryName::Bytes> RequestName::of(const http::ServerStream& clien
   const auto counts = [&](const http::FieldView& field) {
     return field.known == http::FieldName::content_type ||
            http::same_name(field.name, "Content-Encoding") ||
-           is_like_key_field(field.name, settings) ||
+           is_like_key_field(field.name, settings) || counts_always(field.name) ||
+           MethodOverride::is_field(field.name) ||
            std::ranges::any_of(route.fingerprint.headers, [&](const std::string& name) {
              return http::same_name(field.name, name);
            });

@@ -5,6 +5,7 @@
 #include "core/json/rpc.hpp"
 #include "core/naming/shadow_names.hpp"
 #include "gateway/keyed/sealing.hpp"
+#include "gateway/method_override.hpp"
 
 #include <idem/fingerprint.hpp>
 
@@ -13,16 +14,15 @@
 namespace idem::gateway {
 namespace {
 
-/// Every line of the fields in the route's rule, as name and value, in the order of the request.
+/// Every line of the fields that count, as name and value, in the order of the request.
 std::vector<std::string_view> chosen_headers(const http::RequestHead& head,
                                              const FingerprintRule& rule) {
   std::vector<std::string_view> chosen;
-  if (rule.headers.empty()) return chosen;
   for (const auto& field : head.fields) {
     const auto names_it = [&](const std::string& name) {
       return http::same_name(field.name, name);
     };
-    if (std::ranges::any_of(rule.headers, names_it)) {
+    if (counts_always(field.name) || std::ranges::any_of(rule.headers, names_it)) {
       chosen.insert(chosen.end(), {field.name, field.value});
     }
   }
@@ -44,10 +44,12 @@ std::vector<std::string> naming_parts(const http::RequestHead& head,
 }
 
 /// `counted` are the parts of this request.
-Reserve reserve_of(const FingerprintParts& counted, const http::RequestHead& head,
-                   const RequestParts& request, const Identity& identity,
-                   const GatewaySettings& settings, const Route& route) {
-  const RequestDigest digest(counted);
+std::expected<Reserve, http::Refusal> reserve_of(
+    const Fingerprinted& counted, const http::RequestHead& head, const RequestParts& request,
+    const Identity& identity, const GatewaySettings& settings, const Route& route) {
+  const auto refusal = refused_by_override(counted.asked(), head, settings, route);
+  if (refusal) return std::unexpected(*refusal);
+  const RequestDigest digest(counted.parts());
   const auto parts = naming_parts(head, settings, route, route.enforce);
   Reserve reserve;
   reserve.scope = request.scope;
@@ -115,6 +117,11 @@ Fingerprinted::Fingerprinted(const http::RequestHead& head, std::string_view bod
     without_id_.exclude.emplace_back("/id");
     parts_.rule = &without_id_;
   }
+  asked_ = override_of(head);
+  if (counted_codings(parts_).empty()) asked_.add_body(parts_.content_type, parts_.body);
+  if (!asked_.asked()) return;
+  method_ = asked_.counted(head.method);
+  parts_.method = method_;
 }
 
 void Fingerprinted::decode(const Route& route, std::size_t decoded_max) {
@@ -133,21 +140,23 @@ void Fingerprinted::decode(const Route& route, std::size_t decoded_max) {
   parts_.as_sent = &as_sent_;
 }
 
-Reserve make_reserve(const http::RequestHead& head, const RequestParts& request,
-                     const Identity& identity, const GatewaySettings& settings,
-                     const Route& route) {
+std::expected<Reserve, http::Refusal> make_reserve(const http::RequestHead& head,
+                                                   const RequestParts& request,
+                                                   const Identity& identity,
+                                                   const GatewaySettings& settings,
+                                                   const Route& route) {
   const Fingerprinted counted(head, request.body, route);
-  return reserve_of(counted.parts(), head, request, identity, settings, route);
+  return reserve_of(counted, head, request, identity, settings, route);
 }
 
-std::optional<Reserve> make_reserve_within(std::size_t bytes_max, const http::RequestHead& head,
-                                           const RequestParts& request, const Identity& identity,
-                                           const GatewaySettings& settings, const Route& route) {
+std::optional<std::expected<Reserve, http::Refusal>> make_reserve_within(
+    std::size_t bytes_max, const http::RequestHead& head, const RequestParts& request,
+    const Identity& identity, const GatewaySettings& settings, const Route& route) {
   if (request.body.size() > bytes_max) return std::nullopt;
   const Fingerprinted counted(head, request.body, route, bytes_max);
   // Beyond the route's own limit the bytes count, and no thread changes that.
   if (counted.is_cut() && bytes_max < route.request_body_bytes_max) return std::nullopt;
-  return reserve_of(counted.parts(), head, request, identity, settings, route);
+  return reserve_of(counted, head, request, identity, settings, route);
 }
 
 std::vector<RecordId> possible_ids(const http::RequestHead& head, const Identity& identity,

@@ -1,5 +1,6 @@
 #pragma once
 
+#include "core/fingerprint/method_override.hpp"
 #include "gateway/keyed/request_parts.hpp"
 #include "gateway/settings.hpp"
 #include "http/head.hpp"
@@ -8,6 +9,7 @@
 #include <idem/store.hpp>
 
 #include <cstddef>
+#include <expected>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -18,15 +20,19 @@ namespace idem::gateway {
 /// The reserve for a request: its ids and fingerprints under each live secret, also under the
 /// former names of its route. `route` is one of `settings`. On a shadow route it finds and makes
 /// records of such routes only, which count for no quota, name no provider, hold no key, and are
-/// released when their lease ends: nothing is ever sent for them, so none becomes unknown.
-Reserve make_reserve(const http::RequestHead& head, const RequestParts& request,
-                     const Identity& identity, const GatewaySettings& settings, const Route& route);
+/// released when their lease ends: nothing is ever sent for them, so none becomes unknown. Refused:
+/// the body asks for another method (refused_by_override()).
+std::expected<Reserve, http::Refusal> make_reserve(const http::RequestHead& head,
+                                                   const RequestParts& request,
+                                                   const Identity& identity,
+                                                   const GatewaySettings& settings,
+                                                   const Route& route);
 
 /// The same, unless that means to read more than `bytes_max` bytes, encoded or decoded: then none,
 /// and another thread should.
-std::optional<Reserve> make_reserve_within(std::size_t bytes_max, const http::RequestHead& head,
-                                           const RequestParts& request, const Identity& identity,
-                                           const GatewaySettings& settings, const Route& route);
+std::optional<std::expected<Reserve, http::Refusal>> make_reserve_within(
+    std::size_t bytes_max, const http::RequestHead& head, const RequestParts& request,
+    const Identity& identity, const GatewaySettings& settings, const Route& route);
 
 /// What the fingerprint of a request reads, as views into `head`, `body` and `route`, and the
 /// content of an encoded body where the route lets that count. If it holds more than the route's
@@ -44,12 +50,15 @@ class Fingerprinted {
   const FingerprintParts& parts() const noexcept { return parts_; }
   /// The body holds more than `decoded_max`.
   bool is_cut() const noexcept { return is_cut_; }
+  const MethodOverride& asked() const noexcept { return asked_; }
 
  private:
   void decode(const Route& route, std::size_t decoded_max);
 
   std::vector<std::string_view> chosen_;
   std::vector<std::string_view> codings_;
+  MethodOverride asked_;
+  std::string method_;  ///< With what was asked for in its place; otherwise unused.
   FingerprintParts parts_;
   std::string decoded_;
   EncodedBody as_sent_{};

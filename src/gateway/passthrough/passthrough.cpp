@@ -1,6 +1,7 @@
 #include "gateway/passthrough/passthrough.hpp"
 
 #include "gateway/forward.hpp"
+#include "gateway/method_override.hpp"
 #include "gateway/passthrough/stream_body.hpp"
 #include "gateway/passthrough/tunnel.hpp"
 #include "gateway/passthrough/upgrade.hpp"
@@ -94,12 +95,13 @@ class Passthrough {
   }
 
   // The upstream may have closed a pooled connection at the moment of our send. Only a request with
-  // a safe method (RFC 9110 §9.2.1) and without a body is then sent once more (§9.2.2).
+  // a safe method (RFC 9110 §9.2.1) and without a body is then sent once more (§9.2.2). One that
+  // asks for another method may run as that.
   bool may_ask_again(UpstreamCall::Failure failure) const {
     const auto& head = client_.head();
     const bool safe = head.method == "GET" || head.method == "HEAD" || head.method == "OPTIONS";
     return pooled_ && safe && head.framing == Framing::none &&
-           failure == UpstreamCall::Failure::closed;
+           failure == UpstreamCall::Failure::closed && !override_of(head).asked();
   }
 
   // True: try another connection, because no byte was sent or the request can change nothing.

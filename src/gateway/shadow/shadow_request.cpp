@@ -215,9 +215,10 @@ Task<void> ShadowRequest::observe() {
     not_observed(NotObserved::memory);
   } else {
     auto digesting = make_digest();
-    Reserve reserve = co_await digesting;
+    auto reserve = co_await digesting;
     drop_body();
-    auto asking = ask(std::move(reserve));
+    if (!reserve) co_return decide(Shadowed::refused, code_of(reserve.error()));
+    auto asking = ask(std::move(*reserve));
     co_await asking;
   }
 }
@@ -247,7 +248,7 @@ Task<bool> ShadowRequest::find_existing() {
   co_return false;
 }
 
-Task<Reserve> ShadowRequest::make_digest() {
+Task<std::expected<Reserve, http::Refusal>> ShadowRequest::make_digest() {
   const auto& head = head_.head();
   const std::string operation = route_.operation(head.method, http::path_of(head.origin_form));
   const Problem* const rejection =
@@ -257,11 +258,11 @@ Task<Reserve> ShadowRequest::make_digest() {
   auto here = make_reserve_within(limits::shadow_digest_on_loop_bytes_max, head, parts, identity,
                                   *settings_, route_);
   if (here) co_return std::move(*here);
-  std::function<Reserve()> work = [&] {
+  std::function<std::expected<Reserve, http::Refusal>()> work = [&] {
     return make_reserve(head, parts, identity, *settings_, route_);
   };
   auto digesting = run_offloaded(around_.loop, *around_.shared.digesting, work, scope_);
-  Reserve reserve = co_await digesting;
+  auto reserve = co_await digesting;
   co_return reserve;
 }
 

@@ -9,6 +9,7 @@
 #include "gateway/shadow/shadow_room.hpp"
 #include "loop/latch.hpp"
 
+#include <expected>
 #include <memory>
 #include <optional>
 #include <string>
@@ -50,7 +51,7 @@ class ShadowRequest final : public Onlooker, public std::enable_shared_from_this
   Task<void> observe();
   Task<void> wait_for(Turns& turns, Turns::Taken taken);
   Task<bool> find_existing();
-  Task<Reserve> make_digest();
+  Task<std::expected<Reserve, http::Refusal>> make_digest();
   Task<void> ask(Reserve reserve);
   Task<void> settle(RecordId id, Attempt attempt);
   Task<void> release_late(RecordId id, AttemptRef attempt);

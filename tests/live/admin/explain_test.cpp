@@ -91,6 +91,8 @@ TEST_F(ExplainLive, S08_S06_foretells_refusals_and_what_passes) {
   EXPECT_EQ(nobody["answer"]["status"].integer, 401);
   foretold(with(charge("k"), "Content_Type", "text/plain"), "refused");
   foretold(with(charge("k"), "Connection", "X-Tenant-Id"), "refused");
+  foretold(with(charge("k"), "X-HTTP-Method-Override", "PUT"), "refused");
+  foretold(charge("k", "", R"({"_method":"PUT"})"), "refused");
   foretold(with(with(charge("k"), "Connection", "upgrade"), "Upgrade", "websocket"), "refused");
 
   Request get{.method = "GET", .target = "/echo", .fields = {{"X-Tenant-Id", "acme"}}};

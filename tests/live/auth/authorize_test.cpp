@@ -108,6 +108,15 @@ TEST_F(Authorize, S06_it_is_asked_with_the_callers_credentials_and_without_key_o
   EXPECT_TRUE(contains(head, "Host: " + authoriser_->address() + "\r\n"));
 }
 
+TEST_F(Authorize, S06_S08_it_learns_the_method_that_a_request_asks_for) {
+  start_asking({"--allow-method-override", "true"});
+  say(200);
+  EXPECT_EQ(ask(with(charge("k"), "X-HTTP-Method-Override", "delete")).status, 200);
+  EXPECT_TRUE(
+      contains(asked(), "X-Original-Method: POST\r\nX-Original-Method-Override: DELETE\r\n"))
+      << asked();
+}
+
 TEST_F(Authorize, S06_unkeyed_requests_and_callers_without_a_scope_do_not_ask) {
   start_asking();
   say(403);

@@ -55,6 +55,8 @@ TEST_F(ShadowLive, S22_every_request_passes_and_is_counted_as_enforcement_would_
   miscased.target = "/echo";
   EXPECT_EQ(ask(miscased).status, 200);  // 400 where the rules for keys decide.
   Request get{.method = "GET", .target = "/echo", .fields = {{"X-Tenant-Id", "acme"}}};
+  EXPECT_EQ(ask(with(get, "X-HTTP-Method-Override", "POST")).status, 200);  // 400, too.
+  EXPECT_EQ(ask(charge("o", "", R"({"amount":1,"_method":"PUT"})")).status, 201);
   EXPECT_EQ(ask(with(get, "Idempotency-Key", "k")).status, 200);  // Its key does not count.
 
   Connection first(gateway_->address());
@@ -66,15 +68,15 @@ TEST_F(ShadowLive, S22_every_request_passes_and_is_counted_as_enforcement_would_
   provider_->release("h");
   EXPECT_EQ(first.read_response().status, 201);
 
-  const Json seen = report(14);
-  EXPECT_EQ(seen["requests"].integer, 14);
+  const Json seen = report(16);
+  EXPECT_EQ(seen["requests"].integer, 16);
   EXPECT_EQ(seen["first"].integer, 5);
   EXPECT_EQ(seen["duplicates"].integer, 1);
   EXPECT_EQ(seen["misuse"].integer, 1);
   EXPECT_EQ(seen["missing_key"].integer, 1);
   EXPECT_EQ(seen["bad_key"].integer, 1);
   EXPECT_EQ(seen["missing_scope"].integer, 1);
-  EXPECT_EQ(seen["refused"].integer, 2);
+  EXPECT_EQ(seen["refused"].integer, 4);
   EXPECT_EQ(seen["races"].integer, 1);
   EXPECT_EQ(seen["unknown"].integer, 1);
   EXPECT_EQ(seen["unknown_retries"].integer, 1);

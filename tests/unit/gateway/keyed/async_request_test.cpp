@@ -46,7 +46,8 @@ class AsyncRequests : public testing::Test {
                        http::ReceivedBody(*spill_), Observation(observer_)};
     EXPECT_TRUE(parsed.complete);
     keyed.body.append("{\"amount\":1}");
-    const Reserve reserve = make_reserve(parsed.head, keyed.parts(), identity_, settings, route);
+    const Reserve reserve =
+        make_reserve(parsed.head, keyed.parts(), identity_, settings, route).value();
     Claimed made;
     made.id = reserve.id;
     made.scope = keyed.scope;

@@ -58,7 +58,7 @@ class GatewayReserve : public testing::Test {
                        http::ReceivedBody(*spill_), Observation(observer_)};
     EXPECT_TRUE(parsed.complete);
     keyed.body.append(body);
-    return make_reserve(parsed.head, keyed.parts(), identity, settings, found);
+    return make_reserve(parsed.head, keyed.parts(), identity, settings, found).value();
   }
 
   ReserveOutcome ask(Reserve verb) {
