@@ -117,6 +117,9 @@ void Observer::upstream_not_reached(const http::ConnectFailure& failure) {
     case Reason::tls:
       reason = metrics::NotReached::tls;
       break;
+    case Reason::closed:
+      reason = metrics::NotReached::closed;
+      break;
   }
   upstream_not_reached(reason, failure.why);
 }

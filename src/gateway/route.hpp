@@ -42,6 +42,8 @@ struct Route {
   bool require_key = true;
   /// A request may ask for another method than its own (MethodOverride); both count then.
   bool allow_method_override = false;
+  /// A login of a connection (NTLM, Negotiate) keeps its connection to the upstream for its client.
+  bool pin_logins = false;
   AnswerPolicy answers;
   FingerprintRule fingerprint;
   std::vector<Coding> decode;  ///< Of a body so encoded, the content counts instead of the bytes.

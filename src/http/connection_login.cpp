@@ -26,7 +26,17 @@ bool has_one_of_connection(std::string_view challenges) noexcept {
   return found;
 }
 
+bool is_login(std::string_view name, std::string_view value) noexcept {
+  return (same_name(name, "Authorization") || same_name(name, "Proxy-Authorization")) &&
+         is_of_connection(value);
+}
+
 }  // namespace
+
+bool carries_connection_login(const std::vector<FieldView>& fields) noexcept {
+  return std::ranges::any_of(
+      fields, [](const FieldView& field) { return is_login(field.name, field.value); });
+}
 
 bool logs_in_connection(std::string_view head) noexcept {
   for (auto end = head.find('\n'); end != std::string_view::npos; end = head.find('\n')) {
@@ -34,9 +44,7 @@ bool logs_in_connection(std::string_view head) noexcept {
     const auto line = head.substr(0, head.find('\n'));
     const auto colon = line.find(':');
     if (colon == std::string_view::npos) continue;
-    const auto name = line.substr(0, colon);
-    if (!same_name(name, "Authorization") && !same_name(name, "Proxy-Authorization")) continue;
-    if (is_of_connection(line.substr(colon + 1))) return true;
+    if (is_login(line.substr(0, colon), line.substr(colon + 1))) return true;
   }
   return false;
 }

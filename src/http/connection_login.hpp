@@ -13,6 +13,8 @@ namespace idem::http {
 /// True where the credentials of a request are of that kind. `head`: as it goes out, CRLF after
 /// each line.
 bool logs_in_connection(std::string_view head) noexcept;
+/// The same by the fields of a request.
+bool carries_connection_login(const std::vector<FieldView>& fields) noexcept;
 /// True where an answer asks for such a login, or is a part of one.
 bool logs_in_connection(const std::vector<FieldView>& fields) noexcept;
 

@@ -139,6 +139,13 @@ class ServerStream {
    private:
     ServerStream& stream_;
   };
+  /// A connection to an upstream that is logged in for this client (connection_login.hpp): no other
+  /// client's, and it ends with this one.
+  struct OwnUpstream {
+    bool has_been = false;         ///< There is one, or was.
+    std::unique_ptr<Wire> wire{};  ///< Null: a request is on it, or it is gone.
+  };
+  OwnUpstream& own_upstream() noexcept { return own_upstream_; }
   Loop& loop() noexcept { return loop_; }
 
  private:
@@ -175,6 +182,7 @@ class ServerStream {
   MonotonicTime send_until_ = MonotonicTime::max();
   std::string lingers_as_;                     ///< Empty: not known.
   std::optional<MonotonicTime> linger_until_;  ///< While the client's rest is read and dropped.
+  OwnUpstream own_upstream_;
   Wire* cut_at_drain_ = nullptr;
   std::optional<Latch> full_;  ///< While parked behind a full buffer.
   bool parked_ = false;

@@ -144,11 +144,11 @@ void UpstreamCall::note_taken(std::size_t taken) noexcept {
   if (unsent_first_.empty()) std::swap(unsent_first_, unsent_second_);
 }
 
-std::unique_ptr<Wire> UpstreamCall::take_reusable() {
+std::unique_ptr<Wire> UpstreamCall::take_reusable(bool of_one_client) {
   const bool clean = request_ended_ && head_.status >= 200 && head_.keep_alive &&
                      body_.finished() && body_.framing() != Framing::until_close &&
                      !answered_while_sending() && wire_->unread().empty() && !wire_->cancelled() &&
-                     wire_->trouble() == Wire::Trouble::none && !logs_in_;
+                     wire_->trouble() == Wire::Trouble::none && (of_one_client || !logs_in_);
   return clean ? std::move(wire_) : nullptr;
 }
 

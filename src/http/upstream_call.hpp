@@ -77,8 +77,9 @@ class UpstreamCall {
 
   /// The connection, if it can carry a request of anybody: all of this one was sent and all of its
   /// answer read (RFC 9112 §9.3, P23), and neither logs the connection in (connection_login.hpp).
-  /// Otherwise nothing, and the connection is closed.
-  std::unique_ptr<Wire> take_reusable();
+  /// Otherwise nothing, and the connection is closed. `of_one_client`: it carries no other client's
+  /// requests, and may be logged in.
+  std::unique_ptr<Wire> take_reusable(bool of_one_client = false);
 
  private:
   bool nothing_sent() const noexcept { return wire_->bytes_out() == bytes_out_before_; }

@@ -23,7 +23,7 @@ std::expected<UpstreamAddress, std::string> parse_upstream_url(const std::string
 
 /// Why there is no connection.
 struct ConnectFailure {
-  enum class Reason : std::uint8_t { resolve, connect, timeout, tls };
+  enum class Reason : std::uint8_t { resolve, connect, timeout, tls, closed };
   Reason reason = Reason::connect;
   std::string why{};  ///< A sentence.
 };

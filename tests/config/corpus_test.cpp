@@ -56,6 +56,7 @@ void expect_equal(const gateway::Route& a, const gateway::Route& b) {
   EXPECT_EQ(a.enforce, b.enforce);
   EXPECT_EQ(a.require_key, b.require_key);
   EXPECT_EQ(a.allow_method_override, b.allow_method_override);
+  EXPECT_EQ(a.pin_logins, b.pin_logins);
   EXPECT_EQ(a.answers.preset, b.answers.preset);
   EXPECT_EQ(a.answers.statuses, b.answers.statuses);
   EXPECT_EQ(a.answers.errors_rolled_back, b.answers.errors_rolled_back);

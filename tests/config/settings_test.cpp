@@ -220,6 +220,7 @@ TEST_F(ConfigSettings, every_setting_of_a_route_arrives) {
   EXPECT_EQ(route.enforce, gateway::Enforce::on);
   EXPECT_TRUE(route.require_key);
   EXPECT_FALSE(route.allow_method_override);
+  EXPECT_FALSE(route.pin_logins);
   EXPECT_EQ(route.answers.preset, Preset::lenient);
   EXPECT_EQ(route.answers.statuses,
             (std::map<int, StatusRule>{
@@ -244,6 +245,7 @@ TEST_F(ConfigSettings, every_setting_of_a_route_arrives) {
   EXPECT_TRUE(inherited.separate_dispatch_mark);
   EXPECT_FALSE(inherited.require_key);
   EXPECT_TRUE(inherited.allow_method_override);
+  EXPECT_TRUE(inherited.pin_logins);
   EXPECT_TRUE(inherited.in_shadow());
   EXPECT_EQ(inherited.lease, 2min);
   EXPECT_EQ(settings.key.bytes_min, 16U);

@@ -91,6 +91,13 @@ inline constexpr std::array route_settings{
                  .initial = "false",
                  .all = {"defaults.allow_method_override", "--allow-method-override"},
                  .member = &gateway::Route::allow_method_override},
+    RouteSetting{.path = "pin_logins",
+                 .shape = config::truth,
+                 .help = "a client that logs in by NTLM or Negotiate keeps its connection to the "
+                         "upstream; never behind a proxy, which shares its connections",
+                 .initial = "false",
+                 .all = {"defaults.pin_logins", "--pin-logins"},
+                 .member = &gateway::Route::pin_logins},
     RouteSetting{.path = "preset",
                  .shape = route_shapes::preset,
                  .help = "the meaning of an upstream's answer",

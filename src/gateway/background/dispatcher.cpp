@@ -10,6 +10,7 @@
 #include "gateway/keyed/exchange_rules.hpp"
 #include "gateway/keyed/heartbeat.hpp"
 #include "gateway/scope_shares.hpp"
+#include "gateway/upstream_source.hpp"
 #include "loop/store_link.hpp"
 
 #include <idem/assert.hpp>
@@ -248,7 +249,7 @@ class LoopDispatcher final : public Dispatcher, Timed {
     const auto trace = seen.trace().outgoing();
     if (trace && trace->parent.is_sampled) rules.trace = traceparent_of(trace->parent);
     auto exchange = std::make_shared<Exchange>(rules, work.claimed, work.lease);
-    Dispatch dispatch(pool_, route, observer_);
+    Dispatch dispatch(UpstreamSource(pool_), route, observer_);
     std::string head;  // As long as the request may still be sent.
     bool released = false;
     {

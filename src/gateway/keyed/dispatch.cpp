@@ -17,10 +17,10 @@ using http::BodyReader;
 using http::UpstreamCall;
 
 Task<ExchangeEvent> Dispatch::connect() {
-  wire_ = pool_.take_idle();
+  wire_ = upstream_.take_idle();
   pooled_ = wire_ != nullptr;
   if (pooled_) co_return UpstreamReady{};
-  auto fresh = co_await pool_.connect();
+  auto fresh = co_await upstream_.connect();
   if (!fresh) co_return not_reached(std::move(fresh.error()));
   wire_ = std::move(*fresh);
   co_return UpstreamReady{};
@@ -58,7 +58,7 @@ Task<ExchangeEvent> Dispatch::send(std::string_view method, std::string_view hea
     co_return UpstreamNotReached{"The upstream closed before it accepted a byte."};
   }
   pooled_ = false;
-  auto fresh = co_await pool_.connect();
+  auto fresh = co_await upstream_.connect();
   if (!fresh) co_return not_reached(std::move(fresh.error()));
   wire_ = std::move(*fresh);
   co_return UpstreamReady{};
@@ -176,11 +176,6 @@ Task<void> Dispatch::read_out(std::function<bool()> is_draining) {
   give_back();
 }
 
-void Dispatch::give_back() {
-  if (auto wire = call_->take_reusable()) {
-    pool_.give_back(std::move(wire));
-    given_back_ = true;
-  }
-}
+void Dispatch::give_back() { given_back_ = upstream_.give_back(*call_); }
 
 }  // namespace idem::gateway

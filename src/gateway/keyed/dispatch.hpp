@@ -3,6 +3,7 @@
 #include "core/exchange/exchange.hpp"
 #include "gateway/observation.hpp"
 #include "gateway/settings.hpp"
+#include "gateway/upstream_source.hpp"
 #include "http/upstream_call.hpp"
 
 #include <memory>
@@ -16,8 +17,8 @@ namespace idem::gateway {
 class Dispatch {
  public:
   /// `observer` counts how it ends.
-  Dispatch(http::UpstreamPool& pool, const Route& route, Observer& observer)
-      : pool_(pool), route_(route), observer_(observer) {}
+  Dispatch(UpstreamSource upstream, const Route& route, Observer& observer)
+      : upstream_(upstream), route_(route), observer_(observer) {}
 
   /// Gets a connection: UpstreamReady or UpstreamNotReached.
   Task<ExchangeEvent> connect();
@@ -54,7 +55,7 @@ class Dispatch {
   void give_back();
   void count_rest();
 
-  http::UpstreamPool& pool_;
+  UpstreamSource upstream_;
   const Route& route_;
   Observer& observer_;
   std::unique_ptr<http::Wire> wire_;

@@ -100,7 +100,7 @@ class KeyedDriver {
         request_(std::move(request)),
         exchange_(std::move(exchange)),
         heartbeat_(client.loop(), shared.store, exchange_),
-        dispatch_(pool, route, request_.seen.observer()),
+        dispatch_({pool, client, settings, route}, route, request_.seen.observer()),
         has_body_(has_body) {}
 
   /// The bytes of a JSON-RPC call's id: a replay gets it.

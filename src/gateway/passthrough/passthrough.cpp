@@ -6,6 +6,7 @@
 #include "gateway/passthrough/tunnel.hpp"
 #include "gateway/passthrough/upgrade.hpp"
 #include "gateway/passthrough/upload.hpp"
+#include "gateway/upstream_source.hpp"
 #include "http/upstream_call.hpp"
 
 #include <idem/crash_point.hpp>
@@ -21,7 +22,7 @@ class Passthrough {
   Passthrough(http::ServerStream& client, http::UpstreamPool& pool, const GatewaySettings& settings,
               const Route& route, Observer& observer, Onlooker* onlooker)
       : client_(client),
-        pool_(pool),
+        upstream_(pool, client, settings, route),
         settings_(settings),
         route_(route),
         observer_(observer),
@@ -29,10 +30,10 @@ class Passthrough {
 
   Task<void> run() {
     build_head();
-    auto wire = pool_.take_idle();
+    auto wire = upstream_.take_idle();
     const bool pooled = wire != nullptr;
     if (!pooled) {
-      auto fresh = co_await pool_.connect();
+      auto fresh = co_await upstream_.connect();
       if (!fresh) {
         co_await fail_connect(fresh.error());
         co_return;
@@ -44,7 +45,7 @@ class Passthrough {
     if (!again) co_return;
     pooled_ = false;
     if (pooled) {
-      auto fresh = co_await pool_.connect();
+      auto fresh = co_await upstream_.connect();
       if (!fresh) {
         co_await fail_connect(fresh.error());
         co_return;
@@ -215,7 +216,7 @@ class Passthrough {
       note_failure(UpstreamCall::Failure::malformed);
       co_await fail_call(UpstreamCall::Failure::malformed);
     }
-    if (auto reusable = call.take_reusable()) pool_.give_back(std::move(reusable));
+    upstream_.give_back(call);
   }
 
   Task<void> switch_protocols(UpstreamCall& call) {
@@ -302,7 +303,7 @@ class Passthrough {
   }
 
   http::ServerStream& client_;
-  http::UpstreamPool& pool_;
+  UpstreamSource upstream_;
   const GatewaySettings& settings_;
   const Route& route_;
   Observer& observer_;

@@ -109,12 +109,29 @@ TEST_F(Authorize, S06_it_is_asked_with_the_callers_credentials_and_without_key_o
 }
 
 TEST_F(Authorize, S06_S08_it_learns_the_method_that_a_request_asks_for) {
-  start_asking({"--allow-method-override", "true"});
+  start_asking({"--allow-method-override"});
   say(200);
   EXPECT_EQ(ask(with(charge("k"), "X-HTTP-Method-Override", "delete")).status, 200);
   EXPECT_TRUE(
       contains(asked(), "X-Original-Method: POST\r\nX-Original-Method-Override: DELETE\r\n"))
       << asked();
+}
+
+// A login of a connection (NTLM, Negotiate) would be the next caller's.
+TEST_F(Authorize, P23_a_connection_that_is_logged_in_asks_about_nobody_else) {
+  start_asking({"--keepalive-idle", "60s"});
+  say(204);
+  EXPECT_EQ(ask(charge("a")).status, 200);
+  EXPECT_EQ(ask(charge("b")).status, 200);
+  EXPECT_EQ(authoriser_->connections(), 1);
+  EXPECT_EQ(ask(with(charge("c"), "Authorization", "Negotiate alice")).status, 200);
+  EXPECT_EQ(authoriser_->connections(), 1);
+  EXPECT_EQ(ask(charge("d")).status, 200);
+  EXPECT_EQ(authoriser_->connections(), 2);
+  say(401, "WWW-Authenticate: NTLM\r\n");
+  EXPECT_EQ(ask(charge("e")).status, 401);
+  EXPECT_EQ(ask(charge("f")).status, 401);
+  EXPECT_EQ(authoriser_->connections(), 3);
 }
 
 TEST_F(Authorize, S06_unkeyed_requests_and_callers_without_a_scope_do_not_ask) {

@@ -409,31 +409,6 @@ TEST(FingerprintRules, S10_chosen_headers_count_and_absent_is_not_empty) {
   EXPECT_EQ(with({"X-A", "1", "X-B", "2", "x-a", "3"}), with({"x-b", "2", "X-A", "1", "X-A", "3"}));
 }
 
-// A rule is younger than the records of its route; what always counts is not.
-TEST(FingerprintRules, S10_fields_that_always_count_do_so_in_each_version) {
-  const FingerprintRule rule{.headers = {"X-A"}};
-  const auto made = [](std::vector<std::string_view> lines, const FingerprintRule* by) {
-    return RequestDigest({.method = "POST",
-                          .target = "/",
-                          .content_type = "text/plain",
-                          .chosen_headers = lines,
-                          .body = "x",
-                          .rule = by})
-        .under(secret);
-  };
-  const auto before = made({"SOAPAction", "pay"}, nullptr).front();
-  const auto finds = [&](std::vector<std::string_view> lines) {
-    const auto all = made(std::move(lines), &rule);
-    return std::ranges::any_of(
-        all, [&](const Fingerprint& one) { return same_fingerprint(one, before); });
-  };
-  EXPECT_TRUE(finds({"SOAPAction", "pay"}));
-  EXPECT_TRUE(finds({"X-A", "1", "soapaction", "pay"}));
-  EXPECT_FALSE(finds({"SOAPAction", "refund"}));
-  EXPECT_FALSE(finds({"X-A", "1"}));
-  EXPECT_FALSE(finds({"SOAPAction", "pay", "Destination", "b"}));
-}
-
 TEST(FingerprintRules, a_rule_that_cannot_be_followed_is_refused_with_a_sentence) {
   const auto why = [](const FingerprintRule& rule) {
     const auto checked = check_rule(rule);

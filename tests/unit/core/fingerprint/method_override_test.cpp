@@ -3,7 +3,9 @@
 #include <gtest/gtest.h>
 #include <idem/fingerprint.hpp>
 
+#include <algorithm>
 #include <string>
+#include <vector>
 
 namespace idem {
 namespace {
@@ -48,11 +50,11 @@ TEST(MethodOverride, S08_parameters_are_found_however_a_server_may_read_their_na
     EXPECT_TRUE(of_body("", query).asked()) << query;
     EXPECT_FALSE(of_body("text/plain", query).asked()) << query;
   }
-  for (const std::string query :
-       {"", "=", "&", "method=PUT", "x_method=PUT", "_methods=PUT", "_method_=PUT", "a=_method=PUT",
-        "%5", "a[_method]=PUT", "_method"}) {
+  for (const std::string query : {"", "=", "&", "method=PUT", "x_method=PUT", "_methods=PUT",
+                                  "_method_=PUT", "a=_method=PUT", "%5", "a[_method]=PUT"}) {
     EXPECT_FALSE(of_query(query).asked()) << query;
   }
+  EXPECT_TRUE(of_query("_method").asked() && !of_query("_method").is_clear());
 }
 
 TEST(MethodOverride, S08_parts_are_found_however_a_server_may_read_their_names) {
@@ -140,7 +142,7 @@ TEST(MethodOverride, S10_what_counts_tells_each_place_and_value_from_others) {
   EXPECT_NE(field("X-HTTP-Method", "PUT"), "POST");
 }
 
-TEST(MethodOverride, fields_that_count_always_are_few) {
+TEST(CountedFields, S10_those_that_always_count_are_few) {
   for (const auto* name : {"SOAPAction", "soap_action", "Stripe-Account", "Content-Language",
                            "X-Amz-Target", "Destination"}) {
     EXPECT_TRUE(counts_always(name)) << name;
@@ -150,6 +152,31 @@ TEST(MethodOverride, fields_that_count_always_are_few) {
         "Accept-Language", "Date", "X-Amz-Date", "X-Original-URL-And-Something-Long"}) {
     EXPECT_FALSE(counts_always(name)) << name;
   }
+}
+
+// A rule is younger than the records of its route; what always counts is not.
+TEST(CountedFields, S10_fields_that_always_count_do_so_in_each_version) {
+  const FingerprintRule rule{.headers = {"X-A"}};
+  const auto made = [](std::vector<std::string_view> lines, const FingerprintRule* by) {
+    return RequestDigest({.method = "POST",
+                          .target = "/",
+                          .content_type = "text/plain",
+                          .chosen_headers = lines,
+                          .body = "x",
+                          .rule = by})
+        .under(secret_from("s"));
+  };
+  const auto before = made({"SOAPAction", "pay"}, nullptr).front();
+  const auto finds = [&](std::vector<std::string_view> lines) {
+    const auto all = made(std::move(lines), &rule);
+    return std::ranges::any_of(
+        all, [&](const Fingerprint& one) { return same_fingerprint(one, before); });
+  };
+  EXPECT_TRUE(finds({"SOAPAction", "pay"}));
+  EXPECT_TRUE(finds({"X-A", "1", "soapaction", "pay"}));
+  EXPECT_FALSE(finds({"SOAPAction", "refund"}));
+  EXPECT_FALSE(finds({"X-A", "1"}));
+  EXPECT_FALSE(finds({"SOAPAction", "pay", "Destination", "b"}));
 }
 
 }  // namespace
