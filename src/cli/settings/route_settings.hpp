@@ -87,14 +87,15 @@ inline constexpr std::array route_settings{
     RouteSetting{.path = "allow_method_override",
                  .shape = config::truth,
                  .help = "a request may ask for another method (X-HTTP-Method-Override, _method): "
-                         "both count, and a key is needed if either needs one; false: it gets 400",
+                         "both count, and a key is needed if either needs one; false: such a "
+                         "request gets 400",
                  .initial = "false",
                  .all = {"defaults.allow_method_override", "--allow-method-override"},
                  .member = &gateway::Route::allow_method_override},
     RouteSetting{.path = "pin_logins",
                  .shape = config::truth,
                  .help = "a client that logs in by NTLM or Negotiate keeps its connection to the "
-                         "upstream; never behind a proxy, which shares its connections",
+                         "upstream; leave it false behind a proxy, which shares its connections",
                  .initial = "false",
                  .all = {"defaults.pin_logins", "--pin-logins"},
                  .member = &gateway::Route::pin_logins},
@@ -121,11 +122,11 @@ inline constexpr std::array route_settings{
                  .help = "JSON Pointers to the parts of the body that do not count"},
     RouteSetting{.path = "fingerprint.headers",
                  .shape = config::texts,
-                 .help = "header fields that count; by default none"},
+                 .help = "further header fields that count; some always do"},
     RouteSetting{.path = "fingerprint.decode",
                  .shape = config::texts,
-                 .help = "gzip, deflate, br: of a body with this Content-Encoding the content "
-                         "counts; by default the bytes do"},
+                 .help = "gzip, deflate, br: the content of a body with such a Content-Encoding "
+                         "counts; by default its bytes do"},
     RouteSetting{.path = "fingerprint.jsonrpc",
                  .shape = config::truth,
                  .help =
