@@ -227,7 +227,7 @@ void Observation::answered(const StoreResult& result, std::string_view scope) {
   auto& shard = observer_->shard();
   if (asked_phase_) trace_.end(*asked_phase_, !result);
   if (!result) {
-    shard.store_errors.add();
+    count_failure(shard, result);
     observer_->log(LogLevel::warning, "store_error", {{"detail", result.error().detail}});
     return;
   }
@@ -327,8 +327,10 @@ void Observation::finished(const Ending& ending, const Route& route, int status)
       took("total_ms", total));
 }
 
+// A request that is too large for the store's settings says nothing about the store, and a client
+// could wake somebody with it.
 void count_failure(metrics::Shard& shard, const StoreResult& result) {
-  if (!result) shard.store_errors.add();
+  if (!result && result.error().code != StoreError::Code::unstorable) shard.store_errors.add();
 }
 
 }  // namespace idem::gateway

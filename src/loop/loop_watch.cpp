@@ -9,6 +9,17 @@ LoopWatch::LoopWatch(Loop& from, const std::vector<Watched>& watched)
   for (const Watched& one : watched) seen_.push_back({one, one.loop->ticks()});
 }
 
+LoopWatch::LoopWatch(Loop& from, const std::vector<std::unique_ptr<Loop>>& of_clients,
+                     const Loop& stored)
+    : LoopWatch(from, {}) {
+  for (const auto& loop : of_clients) {
+    const std::string name = "Loop " + std::to_string(seen_.size() + 1) + " of " +
+                             std::to_string(of_clients.size()) + " of the client listener";
+    seen_.push_back({{name, loop.get(), true}, loop->ticks()});
+  }
+  seen_.push_back({{"The loop of stored requests", &stored, false}, stored.ticks()});
+}
+
 void LoopWatch::tick(MonotonicTime now) {
   const Millis passed = std::min<Millis>(now - last_, 4 * Loop::tick_interval);
   last_ = now;

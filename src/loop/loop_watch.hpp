@@ -2,6 +2,7 @@
 
 #include "loop/loop.hpp"
 
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -31,6 +32,8 @@ class LoopWatch final : public Timed {
   };
 
   LoopWatch(Loop& from, const std::vector<Watched>& watched);
+  /// Of a gateway: the loops of the client listener, and that of stored requests.
+  LoopWatch(Loop& from, const std::vector<std::unique_ptr<Loop>>& of_clients, const Loop& stored);
 
   void tick(MonotonicTime now) override;
 

@@ -3,12 +3,12 @@
 #include "admin/route_policy.hpp"
 #include "cli/commands/certificates.hpp"
 #include "cli/commands/core_dumps.hpp"
+#include "cli/commands/farewell.hpp"
 #include "cli/commands/reconciling.hpp"
 #include "cli/commands/reloads.hpp"
 #include "cli/commands/series.hpp"
 #include "cli/commands/signals.hpp"
 #include "cli/commands/tracing.hpp"
-#include "cli/process/finish_log.hpp"
 #include "cli/process/handover.hpp"
 #include "cli/process/passed_sockets.hpp"
 #include "cli/process/resources.hpp"
@@ -238,7 +238,7 @@ class GatewayProcess {
     auto login = admin::Login::open(options_.login, log_);
     if (!login) return std::unexpected(given_.admin.place.text() + ": " + login.error());
     explainer_ = std::make_unique<gateway::Explainer>(*admin_loop_, *store_);
-    loop_watch_ = std::make_unique<LoopWatch>(*admin_loop_, loops_to_watch());
+    loop_watch_ = std::make_unique<LoopWatch>(*admin_loop_, loops_, *dispatch_loop_);
     admin_ = admin::make_admin({.loop = *admin_loop_,
                                 .store = search_->indexed(),
                                 .spill = *spill_,
@@ -270,17 +270,6 @@ class GatewayProcess {
                                       return explainer_->explain(admin_settings_, request);
                                     }});
     return {};
-  }
-
-  std::vector<LoopWatch::Watched> loops_to_watch() const {
-    std::vector<LoopWatch::Watched> watched;
-    for (const auto& loop : loops_) {
-      watched.push_back({"Loop " + std::to_string(watched.size() + 1) + " of " +
-                             std::to_string(loops_.size()) + " of the client listener",
-                         loop.get(), true});
-    }
-    watched.push_back({"The loop of stored requests", dispatch_loop_.get(), false});
-    return watched;
   }
 
   metrics::Gauges gauges() const {
@@ -420,7 +409,7 @@ class GatewayProcess {
   }
 
   void close() {
-    wait_for_the_rest();
+    wait_for_the_rest(*shared_->shadow, *search_);
     relay_.reset();
     reconciling_.reset();
     runner_->stop();
@@ -450,17 +439,6 @@ class GatewayProcess {
       pause();
     }
     return false;
-  }
-
-  // What is left behind it is freed by its lease, or found by key and ref alone.
-  void wait_for_the_rest() {
-    const auto began = MonotonicClock::now();
-    const auto works = [&] {
-      const auto took = MonotonicClock::now() - began;
-      return (shared_->shadow->under_way() > 0 && took < limits::shadow_drain_max) ||
-             (!search_->drained() && took < limits::search_farewell);
-    };
-    while (works()) std::this_thread::sleep_for(Millis(5));
   }
 
   const SettingsSource& source_;

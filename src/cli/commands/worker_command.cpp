@@ -3,7 +3,7 @@
 #include "cli/commands/core_dumps.hpp"
 #include "cli/commands/reconciling.hpp"
 #include "cli/commands/signals.hpp"
-#include "cli/process/finish_log.hpp"
+#include "cli/commands/farewell.hpp"
 #include "cli/process/service_manager.hpp"
 #include "cli/settings/noted_settings.hpp"
 #include "cli/settings/opening.hpp"

@@ -1,6 +1,6 @@
 #pragma once
 
-#include "cli/process/process_log.hpp"
+#include "cli/log/process_log.hpp"
 #include "cli/settings/settings_source.hpp"
 #include "store/store_file.hpp"
 

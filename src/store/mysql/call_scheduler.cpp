@@ -379,7 +379,11 @@ void CallScheduler::ask_later(Waiting waiting) {
 
 void CallScheduler::refuse(std::vector<Waiting> batch, Code code, const std::string& why) {
   for (Waiting& one : batch) {
-    finish(one, {std::unexpected(error(one.in_doubt ? Code::in_doubt : code, why))});
+    Code answered = one.in_doubt ? Code::in_doubt : code;
+    // A read gave the store nothing to hold.
+    const bool may_hold = !traits_of(one.call).only_reads;
+    if (answered == Code::unstorable && !may_hold) answered = Code::unavailable;
+    finish(one, {std::unexpected(error(answered, why))});
   }
 }
 

@@ -333,7 +333,12 @@ void CallScheduler::ask_later(Waiting waiting) {
 void CallScheduler::refuse(std::vector<Waiting> batch, StoreError::Code code,
                            const std::string& why) {
   for (Waiting& one : batch) {
-    const auto answered = one.in_doubt ? StoreError::Code::in_doubt : code;
+    auto answered = one.in_doubt ? StoreError::Code::in_doubt : code;
+    // A read gave the store nothing to hold: what the server found in its own tables is wrong.
+    const bool may_hold = !traits_of(one.call).only_reads;
+    if (answered == StoreError::Code::unstorable && !may_hold) {
+      answered = StoreError::Code::unavailable;
+    }
     finish(one, {std::unexpected(error(answered, why))});
   }
 }

@@ -1,4 +1,4 @@
-#include "cli/process/process_log.hpp"
+#include "cli/log/process_log.hpp"
 
 #include "admin/audit/audit_trail.hpp"
 #include "cli/terminal/messages.hpp"

@@ -1,5 +1,7 @@
-#include "cli/process/finish_log.hpp"
+#include "cli/commands/farewell.hpp"
 
+#include <idem/limits.hpp>
+#include <idem/search_limits.hpp>
 #include <idem/worker_limits.hpp>
 
 #include <thread>
@@ -18,6 +20,16 @@ void finish_log(ProcessLog& log, const admin::AuditTrail& audit) {
   while (audit.losses_to_note() > 0 && MonotonicClock::now() < end) {
     std::this_thread::sleep_for(Millis(5));
   }
+}
+
+void wait_for_the_rest(const gateway::ShadowRoom& shadow, const gateway::SearchIndex& search) {
+  const auto began = MonotonicClock::now();
+  const auto works = [&] {
+    const auto took = MonotonicClock::now() - began;
+    return (shadow.under_way() > 0 && took < limits::shadow_drain_max) ||
+           (!search.drained() && took < limits::search_farewell);
+  };
+  while (works()) std::this_thread::sleep_for(Millis(5));
 }
 
 }  // namespace idem::cli

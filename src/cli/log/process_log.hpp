@@ -1,7 +1,7 @@
 #pragma once
 
 #include "cli/exit_code.hpp"
-#include "cli/process/log_writer.hpp"
+#include "cli/log/log_writer.hpp"
 
 #include <idem/log.hpp>
 

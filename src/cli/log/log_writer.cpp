@@ -1,4 +1,4 @@
-#include "cli/process/log_writer.hpp"
+#include "cli/log/log_writer.hpp"
 
 #include "core/bytes/last_words.hpp"
 
