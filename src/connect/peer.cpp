@@ -9,6 +9,7 @@
 #include <cstring>
 #include <memory>
 #include <mutex>
+#include <system_error>
 #include <thread>
 
 namespace idem {
@@ -69,12 +70,16 @@ std::expected<Peers, ConnectTrouble> look_up(const std::string& host, const std:
                                              const std::atomic<bool>* is_abandoned) {
   if (const auto numeric = numeric_peer(host, port)) return Peers{*numeric};
   const auto shared = std::make_shared<LookUpThread>();
-  std::thread([shared, host, port] {
-    Found found = ask_resolver(host, port, 0);
-    const std::lock_guard lock(shared->mutex);
-    shared->found = std::move(found);
-    shared->ended.notify_one();
-  }).detach();
+  try {
+    std::thread([shared, host, port] {
+      Found found = ask_resolver(host, port, 0);
+      const std::lock_guard lock(shared->mutex);
+      shared->found = std::move(found);
+      shared->ended.notify_one();
+    }).detach();
+  } catch (const std::system_error&) {  // The process may start no more threads.
+    return std::unexpected(ConnectTrouble{false, "no thread could look the name up"});
+  }
   std::unique_lock lock(shared->mutex);
   while (!shared->found) {
     const Millis left = deadline - MonotonicClock::now();

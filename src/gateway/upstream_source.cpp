@@ -62,7 +62,9 @@ bool UpstreamSource::give_back(http::UpstreamCall& call) {
   if (owner_ != nullptr) {
     if (is_kept) wire->no_deadline();
     if (is_kept) wire->unpin();
-    owner_->own_upstream() = {.has_been = true, .wire = std::move(wire)};
+    // Where the upstream keeps no connection, each request logs in by itself.
+    const bool has_been = owner_->own_upstream().has_been || is_kept;
+    owner_->own_upstream() = {.has_been = has_been, .wire = std::move(wire)};
   } else if (is_kept) {
     pool_.give_back(std::move(wire));
   }

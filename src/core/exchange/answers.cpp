@@ -271,8 +271,10 @@ WireAnswer record_damaged_answer(const RecordId& id) {
 WireAnswer request_not_storable_answer() {
   return to_answer(
       {.code = ProblemCode::request_not_storable,
-       .detail = "Idem's store cannot hold a part of this request, so it did not run, and will not "
-                 "when it is sent again. An operator finds the reason in Idem's log."});
+       .detail =
+           "Idem's store cannot hold a part of this request, so nothing was run for it now, "
+           "nor will be when it is sent again. An earlier request with this key may have run: "
+           "use no new key. An operator finds the reason in Idem's log."});
 }
 
 WireAnswer store_error_answer(const StoreError& error, Millis retry_after) {

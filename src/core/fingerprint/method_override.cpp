@@ -15,8 +15,6 @@ namespace idem {
 namespace {
 
 constexpr std::string_view parameter = "_method";
-// Far above the longest name that counts, also with escapes.
-constexpr std::size_t name_bytes_max = 128;
 
 bool is_token(std::string_view text) noexcept {
   static constexpr std::string_view others = "!#$%&'*+-.^_`|~";
@@ -83,7 +81,6 @@ std::optional<std::string> name_of_part(std::string_view disposition) {
       value = value.substr(0, value.find_first_of("; \t\r\n"));
     }
     if (extended) value.remove_prefix(std::min(value.rfind('\'') + 1, value.size()));
-    if (value.size() > name_bytes_max) continue;
     std::string name;
     std::ranges::copy_if(value, std::back_inserter(name), [](char c) { return c != '\\'; });
     return decoded(name);
@@ -91,8 +88,9 @@ std::optional<std::string> name_of_part(std::string_view disposition) {
   return std::nullopt;
 }
 
-/// Calls `visit(name, content)` for each part whose head begins with, or holds, a line
-/// Content-Disposition. Reads leniently: what some reader may find counts.
+/// Calls `visit(name, rest)` for each part whose head begins with, or holds, a line
+/// Content-Disposition, until that returns false. `rest`: the body from there on. Reads leniently:
+/// what some reader may find counts.
 template <class Visit>
 void each_named_part(std::string_view body, Visit visit) {
   constexpr std::string_view field = "content-disposition";
@@ -111,12 +109,14 @@ void each_named_part(std::string_view body, Visit visit) {
     }
     const auto name = name_of_part(body.substr(field.size(), last - field.size()));
     body.remove_prefix(std::min(last, body.size()));
-    if (!name) continue;
-    auto content = body.substr(std::min(body.find("\n\r\n"), body.size()));
-    content.remove_prefix(std::min<std::size_t>(3, content.size()));
-    content = content.substr(0, content.find("\r\n--"));
-    visit(*name, content);
+    if (name && !visit(*name, body)) return;
   }
+}
+
+std::string_view content_in(std::string_view rest) {
+  rest.remove_prefix(std::min(rest.find("\n\r\n"), rest.size()));
+  rest.remove_prefix(std::min<std::size_t>(3, rest.size()));
+  return rest.substr(0, rest.find("\r\n--"));
 }
 
 bool is_json(std::string_view media) noexcept {
@@ -129,7 +129,7 @@ std::optional<std::string> json_member(std::string_view body) {
   // Most bodies have neither the name nor a letter that could be one of it.
   if (!body.contains(parameter) && !body.contains("\\u")) return std::nullopt;
   const auto form = canonicalize(body);
-  if (!form) return body.contains(parameter) ? std::optional(std::string()) : std::nullopt;
+  if (!form) return body.contains("\"_method\"") ? std::optional(std::string()) : std::nullopt;
   const auto found = json_at(*form, "/_method");
   if (!found) return std::nullopt;
   return found->starts_with('"') ? json_plain(*found) : std::string();
@@ -157,8 +157,11 @@ void MethodOverride::add_body(std::string_view content_type, std::string_view bo
   } else if (media.empty() || media == "application/x-www-form-urlencoded") {
     add_form(body, "form/");
   } else if (media.starts_with("multipart/")) {
-    each_named_part(body, [&](const std::string& name, std::string_view content) {
-      if (is_parameter(name)) add("form/_method", content);
+    // Only of such a part is the content looked for, and of none after one that has none or
+    // another: a body of many parts without an end would be read as often as it has parts.
+    each_named_part(body, [&](const std::string& name, std::string_view rest) {
+      if (is_parameter(name)) add("form/_method", content_in(rest));
+      return clear_;
     });
   }
 }
@@ -169,8 +172,7 @@ void MethodOverride::add_form(std::string_view form, std::string_view kind) {
     const auto pair = form.substr(0, end);
     form.remove_prefix(std::min(end + 1, form.size()));
     const auto equals = std::min(pair.find('='), pair.size());
-    const bool fits = equals >= parameter.size() && equals <= name_bytes_max;
-    if (!fits || !is_parameter(decoded(pair.substr(0, equals)))) continue;
+    if (equals < parameter.size() || !is_parameter(decoded(pair.substr(0, equals)))) continue;
     add(std::string(kind) + std::string(parameter),
         decoded(pair.substr(std::min(equals + 1, pair.size()))));
   }

@@ -13,9 +13,11 @@ namespace idem::gateway {
 namespace {
 
 // Content-Digest, Repr-Digest, Signature, Signature-Input, X-Hub-Signature-256, Content-MD5,
-// x-goog-hash, x-amz-checksum-sha256: what such fields are called, by any vendor.
-constexpr std::array<std::string_view, 7> words_of_proofs{"digest", "signature", "hash", "checksum",
-                                                          "md5",    "hmac",      "jws"};
+// x-goog-hash, x-amz-checksum-sha256, X-Content-SHA256: what such fields are called, by any vendor.
+// A word too many costs no more than the id.
+constexpr std::array<std::string_view, 12> words_of_proofs{
+    "digest", "signature", "hash", "checksum", "md5",  "hmac",
+    "jws",    "sha",       "crc",  "-sig",     "-mac", "integrity"};
 
 bool holds_for_the_bytes(std::string_view field) {
   const std::string name = lower_case(field);

@@ -220,7 +220,7 @@ Task<StoreResult> StoreDriver::claim(StoreCall& call) {
       if (!claimed && claimed.error().code == Code::refused) {
         co_return StoreReply(std::optional<Claimed>());
       }
-      if (!claimed && claimed.error().is_final()) {
+      if (!claimed && claimed.error().code == Code::damaged) {
         Task<void> hiding = scans_.hide(one.id);
         co_await std::move(hiding);
       }
@@ -284,7 +284,7 @@ Task<void> StoreDriver::end_one(RecordId id, const StoreCall& one,
     auto& made = std::get<std::vector<LifecycleStep>>(*ended);
     steps.insert(steps.end(), made.begin(), made.end());
     is_damaged = std::ranges::any_of(made, &LifecycleStep::damaged);
-  } else if (ended.error().is_final()) {
+  } else if (ended.error().is_final() && ended.error().code != Code::unstorable) {
     is_damaged = true;
     if (ended.error().code == Code::damaged) steps.push_back({id, State{}, std::nullopt, {}, true});
   } else {

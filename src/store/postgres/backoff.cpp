@@ -50,14 +50,18 @@ bool is_damage(const Failure& failure) { return failure.sqlstate == "IDM08"; }
 
 bool is_refusal(const Failure& failure) { return is_of(failure, {"IDM"}); }
 
-// data_exception, program_limit_exceeded.
-bool is_unstorable(const Failure& failure) { return is_of(failure, {"22", "54", "IDM05"}); }
+// Of class 22 those that a value alone causes: text that the server's encoding or a column cannot
+// hold, a number out of range. The others may come from what lies in a table. Class 54 would be
+// wrong: a server that is about to run out of transaction ids answers 54000 to every write, and
+// goes on once it is vacuumed.
+bool is_unstorable(const Failure& failure) {
+  return is_of(failure, {"22001", "22003", "22008", "22021", "22P05"});
+}
 
 // feature_not_supported: a value compressed by a method that this server was built without.
 // data_corrupted, index_corrupted.
 bool may_be_of_one_call(const Failure& failure) {
-  return is_refusal(failure) || is_unstorable(failure) ||
-         is_of(failure, {"0A000", "XX001", "XX002"});
+  return is_refusal(failure) || is_of(failure, {"22", "54", "0A000", "XX001", "XX002"});
 }
 
 }  // namespace idem::postgres

@@ -117,6 +117,20 @@ TEST_F(Authorize, S06_S08_it_learns_the_method_that_a_request_asks_for) {
       << asked();
 }
 
+TEST_F(Authorize, S06_S08_an_override_adds_no_line_to_the_question) {
+  start_asking();
+  say(200);
+  const std::string ref = "00112233445566778899aabbccddeeff";
+  Request look_up{
+      .method = "GET",
+      .target = "/.idem/operations/" + ref + "?_method=X%0d%0aIdem-Scope:%20globex%0d%0aY:z",
+      .fields = {{"X-Tenant-Id", "acme"}}};
+  EXPECT_EQ(ask(look_up).status, 404);
+  ASSERT_TRUE(contains(asked(), "X-Original-URI: /.idem/operations/" + ref)) << asked();
+  EXPECT_FALSE(contains(asked(), "X-Original-Method-Override")) << asked();
+  EXPECT_FALSE(contains(asked(), "IDEM-SCOPE")) << asked();
+}
+
 // A login of a connection (NTLM, Negotiate) would be the next caller's.
 TEST_F(Authorize, P23_a_connection_that_is_logged_in_asks_about_nobody_else) {
   start_asking({"--keepalive-idle", "60s"});
