@@ -242,7 +242,7 @@ inline constexpr std::size_t shadow_turns_max = 64;
 
 // Lines of a log that nobody reads: of those that clients cause, and of all others, each so many
 // bytes wait. 1 MiB has some 5,000 lines: two minutes of misuses of one loop
-// (request_lines_per_second_max) while somebody looks at `less`, and little beside the rest of the
+// (request_lines_per_second_max) while a person reads `less`, and little beside the rest of the
 // process.
 inline constexpr std::size_t log_waiting_bytes_max = 1024UL * 1024;
 // How long the end of a process or a handover waits for the reader: a reader that is alive takes

@@ -328,7 +328,7 @@ void Observation::finished(const Ending& ending, const Route& route, int status)
 }
 
 // A request that is too large for the store's settings says nothing about the store, and a client
-// could wake somebody with it.
+// could wake a person with it.
 void count_failure(metrics::Shard& shard, const StoreResult& result) {
   if (!result && result.error().code != StoreError::Code::unstorable) shard.store_errors.add();
 }

@@ -25,7 +25,7 @@ void LoopWatch::tick(MonotonicTime now) {
   last_ = now;
   for (Seen& one : seen_) {
     const std::uint64_t ticks = one.watched.loop->ticks();
-    one.standing = ticks == one.ticks ? one.standing + passed : Millis(0);
+    one.stalled_for = ticks == one.ticks ? one.stalled_for + passed : Millis(0);
     one.ticks = ticks;
   }
 }
@@ -33,11 +33,11 @@ void LoopWatch::tick(MonotonicTime now) {
 std::optional<LoopWatch::Standstill> LoopWatch::longest(Millis least, bool only_of_clients) const {
   const Seen* longest = nullptr;
   for (const Seen& one : seen_) {
-    if (one.standing < least || (only_of_clients && !one.watched.serves_clients)) continue;
-    if (longest == nullptr || one.standing > longest->standing) longest = &one;
+    if (one.stalled_for < least || (only_of_clients && !one.watched.serves_clients)) continue;
+    if (longest == nullptr || one.stalled_for > longest->stalled_for) longest = &one;
   }
   if (longest == nullptr) return std::nullopt;
-  return Standstill{longest->watched.name, longest->standing};
+  return Standstill{longest->watched.name, longest->stalled_for};
 }
 
 }  // namespace idem

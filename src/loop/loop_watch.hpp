@@ -44,7 +44,7 @@ class LoopWatch final : public Timed {
   struct Seen {
     Watched watched;
     std::uint64_t ticks = 0;
-    Millis standing{0};
+    Millis stalled_for{0};
   };
   std::vector<Seen> seen_;
   MonotonicTime last_;

@@ -78,7 +78,7 @@ TEST_F(LogWriterTest, R01_lines_keep_their_order_and_are_whole) {
   EXPECT_EQ(writer_->lost(), 0);
 }
 
-TEST_F(LogWriterTest, R01_a_reader_that_stands_still_loses_lines_of_clients_and_is_told) {
+TEST_F(LogWriterTest, R01_a_reader_that_stands_still_loses_lines_of_clients_and_gets_a_report) {
   const auto written = fill(Kind::of_clients);
   EXPECT_GE(written * 1'001, limits::log_waiting_bytes_max - 2'000);
   writer_->write(Kind::of_process, "important\n", 7);
@@ -87,13 +87,13 @@ TEST_F(LogWriterTest, R01_a_reader_that_stands_still_loses_lines_of_clients_and_
   const std::string text = read_all();
   EXPECT_NE(text.find("important\n"), text.npos);
   EXPECT_EQ(text.find('y'), text.npos);
-  const auto told = text.find("lost 10\n");
-  ASSERT_NE(told, text.npos) << "one line says how many";
-  EXPECT_EQ(text.find("lost ", told + 1), text.npos);
+  const auto reported = text.find("lost 10\n");
+  ASSERT_NE(reported, text.npos) << "one line says how many";
+  EXPECT_EQ(text.find("lost ", reported + 1), text.npos);
   EXPECT_TRUE(marks().empty());
 }
 
-TEST_F(LogWriterTest, R01_a_lost_line_with_a_mark_is_told_at_once) {
+TEST_F(LogWriterTest, R01_a_lost_line_with_a_mark_is_reported_at_once) {
   (void)fill(Kind::of_process);
   writer_->write(Kind::of_process, std::string(2'000, 'z') + "\n", 42);
   EXPECT_EQ(marks(), std::vector<std::uint64_t>{42});

@@ -41,7 +41,7 @@ class LogWriter {
   LogWriter(const LogWriter&) = delete;
   LogWriter& operator=(const LogWriter&) = delete;
 
-  /// With its end of line. `mark`: not 0 where its loss must be told.
+  /// With its end of line. `mark`: not 0 where its loss is reported.
   void write(Kind kind, std::string line, std::uint64_t mark = 0);
 
   /// Returns when all lines so far are written. After `patience`, those that wait are lost, and as

@@ -196,7 +196,7 @@ ProcessLog::ProcessLog(const std::string& format) : is_json_(format == "json") {
                                       .lost_marked =
                                           [lost_audit = lost_audit_](std::uint64_t seq) {
                                             const std::lock_guard lock(lost_audit->mutex);
-                                            if (lost_audit->told) lost_audit->told(seq);
+                                            if (lost_audit->report) lost_audit->report(seq);
                                           }});
   the_log.store(this);
   use_process_lines(&lines_of_the_log);
@@ -216,9 +216,9 @@ LogSink ProcessLog::sink() const {
   };
 }
 
-void ProcessLog::when_audit_line_is_lost(std::function<void(std::uint64_t seq)> told) {
+void ProcessLog::when_audit_line_is_lost(std::function<void(std::uint64_t seq)> report) {
   const std::lock_guard lock(lost_audit_->mutex);
-  lost_audit_->told = std::move(told);
+  lost_audit_->report = std::move(report);
 }
 
 int ProcessLog::fail_start(const char* command, const StartFailure& failure) const {

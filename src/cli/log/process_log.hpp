@@ -34,9 +34,9 @@ class ProcessLog {
   void flush(Millis patience) { writer_->flush(patience); }
   std::uint64_t lost() const { return writer_->lost(); }
 
-  /// `told` is called for each line `audit` that is lost, on any thread; after a call with an empty
-  /// one, never again.
-  void when_audit_line_is_lost(std::function<void(std::uint64_t seq)> told);
+  /// `report` is called for each line `audit` that is lost, on any thread; after a call with an
+  /// empty one, never again.
+  void when_audit_line_is_lost(std::function<void(std::uint64_t seq)> report);
 
   /// Says why the process does not start: as an event where the log is JSON, because a reader of it
   /// expects nothing else, otherwise as a plain sentence. The exit code.
@@ -45,7 +45,7 @@ class ProcessLog {
  private:
   struct LostAudit {
     std::mutex mutex;
-    std::function<void(std::uint64_t)> told;
+    std::function<void(std::uint64_t)> report;
   };
   bool is_json_;
   std::function<std::string(LogLevel, std::string_view, std::initializer_list<LogField>)> as_line_;

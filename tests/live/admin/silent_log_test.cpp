@@ -59,7 +59,7 @@ TEST_F(SilentLog, R01_stops_no_payment_no_probe_no_decision_and_no_end) {
   EXPECT_EQ(read("/v1/audit/verify")["first_bad"].kind, Json::Kind::null);
 }
 
-TEST_F(SilentLog, R01_is_whole_once_somebody_reads_it_again) {
+TEST_F(SilentLog, R01_is_whole_once_it_is_read_again) {
   auto& process = gateway_->process();
   process.read_no_output();
   ASSERT_NO_FATAL_FAILURE(fill_the_pipe());
