@@ -123,7 +123,7 @@ inline const std::map<std::string, std::vector<std::string>> allowed{
       "cli/commands/tables.hpp", "cli/doctor/", "cli/exit_code.hpp", "cli/process/resources.hpp",
       "cli/settings/", "cli/terminal/", "fmt/"}},
     {"src/cli/log",
-     {"idem/", "core/", "admin/audit/", "cli/exit_code.hpp", "cli/log/", "cli/terminal/"}},
+     {"idem/", "core/", "admin/audit/", "cli/exit_code.hpp", "cli/log/", "cli/terminal/", "fmt/"}},
     {"src/cli/pages", {"idem/", "cli/command_line/", "cli/pages/", "cli/settings/", "fmt/"}},
     {"src/cli/settings",
      {"idem/",

@@ -37,11 +37,12 @@ TEST(MethodOverride, S08_fields_are_found_however_a_server_may_read_their_names)
 }
 
 TEST(MethodOverride, S08_parameters_are_found_however_a_server_may_read_their_names) {
-  for (const std::string query :
-       {"_method=PUT", "a=1&_method=PUT", "a=1;_method=PUT", "&&_method=PUT&", "%5Fmethod=PUT",
-        "%5f%6d%65%74%68%6f%64=PUT", "_METHOD=PUT", ".method=PUT", "+method=x&_method=PUT",
-        "%20_method=PUT", "_method%20=PUT", "[method=PUT", "_method%00a=PUT", "_method=%50UT",
-        "X-HTTP-Method-Override=PUT", "x_http_method=PUT", std::string(500, '+') + "_method=PUT"}) {
+  for (const std::string& query : std::vector<std::string>{
+           "_method=PUT", "a=1&_method=PUT", "a=1;_method=PUT", "&&_method=PUT&", "%5Fmethod=PUT",
+           "%5f%6d%65%74%68%6f%64=PUT", "_METHOD=PUT", ".method=PUT", "+method=x&_method=PUT",
+           "%20_method=PUT", "_method%20=PUT", "[method=PUT", "_method%00a=PUT", "_method=%50UT",
+           "X-HTTP-Method-Override=PUT", "x_http_method=PUT",
+           std::string(500, '+') + "_method=PUT"}) {
     const auto asked = of_query(query);
     EXPECT_TRUE(asked.asked()) << query;
     EXPECT_TRUE(asked.is_clear()) << query;
