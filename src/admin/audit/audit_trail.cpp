@@ -281,8 +281,8 @@ Task<void> AuditTrail::note_losses(std::string process) {
   while (!lost_.empty()) {
     const std::size_t count = lost_.size();
     const auto [first, last] = std::ranges::minmax(lost_);
-    entry.after = std::to_string(count) + " of the lines " + std::to_string(first) + " to " +
-                  std::to_string(last) + " are not in the log of this process";
+    entry.after = "The log of this process lacks " + std::to_string(count) + " of the lines " +
+                  std::to_string(first) + " to " + std::to_string(last) + ".";
     auto appending = append(entry);
     const auto done = co_await appending;
     if (done) {
