@@ -75,7 +75,7 @@ struct Consequence {
 };
 constexpr std::array consequences{
     Consequence{"duplicates", "would get the stored answer and not run again"},
-    Consequence{"misuse", "would get 422: another request under the same key"},
+    Consequence{"misuse", "would get 422: the request differs from the first one of its key"},
     Consequence{"missing_key", "would get 400: no key"},
     Consequence{"bad_key", "would get 400: a key of a wrong form or time"},
     Consequence{"missing_scope", "would get 401: no scope"},
