@@ -15,6 +15,8 @@ void key(std::string_view input);
 void preferences(std::string_view input);
 void canonical_json(std::string_view input);
 void body_form(std::string_view input);
+void coding(std::string_view input);
+void json_rpc(std::string_view input);
 void stored_record(std::string_view input);
 void jwt(std::string_view input);
 void redis_reply(std::string_view input);
@@ -26,7 +28,7 @@ struct Target {
   void (*run)(std::string_view input);
 };
 
-inline constexpr std::array<Target, 12> targets{{
+inline constexpr std::array<Target, 14> targets{{
     {"request_head", request_head},
     {"response_head", response_head},
     {"chunked", chunked},
@@ -34,6 +36,8 @@ inline constexpr std::array<Target, 12> targets{{
     {"preferences", preferences},
     {"canonical_json", canonical_json},
     {"body_form", body_form},
+    {"coding", coding},
+    {"json_rpc", json_rpc},
     {"stored_record", stored_record},
     {"jwt", jwt},
     {"redis_reply", redis_reply},
