@@ -42,6 +42,8 @@ struct Execute {
   Attempt attempt;
   std::string recovery_point;
   bool again = false;  ///< A record existed: released or interrupted work runs once more.
+  bool ended_lease =
+      false;  ///< The lease of the attempt before was over, and this reserve ended it.
 };
 /// The record is completed; this is its answer.
 struct Replay {
@@ -76,6 +78,7 @@ struct Unknown {
   StoreTime since;
   std::optional<Millis> reconcile_in;  ///< From now; absent when nothing is scheduled.
   RecordId id{};
+  bool ended_lease = false;  ///< As in Execute.
 };
 /// The record completed; the store no longer keeps its answer.
 struct Expired {
@@ -85,6 +88,7 @@ struct Expired {
 /// The request is stored and waits for a dispatcher.
 struct Pending {
   RecordId id{};
+  bool ended_lease = false;  ///< As in Execute.
 };
 /// The key is new, and the quota of its scope has no room for it; nothing was written.
 struct QuotaExceeded {

@@ -1,5 +1,6 @@
 #include "store/circuit_breaker.hpp"
 
+#include "core/record/lease_end.hpp"
 #include "store/damage_log.hpp"
 #include "store/verb_traits.hpp"
 
@@ -88,7 +89,8 @@ class CircuitBreaker final : public CircuitBreakerStore {
  public:
   CircuitBreaker(std::unique_ptr<Store> inner, BreakerRule rule)
       : on_change_(std::move(rule.on_change)),
-        damage_(std::move(rule.log)),
+        log_(std::move(rule.log)),
+        damage_(log_),
         breaker_(rule.breaker),
         inner_(std::move(inner)) {
     thread_ = std::thread([this] { run(); });
@@ -117,6 +119,7 @@ class CircuitBreaker final : public CircuitBreakerStore {
                  [this, asks, reads, token, done = std::move(done)](StoreResult result) mutable {
                    if (token) note_token(asks, *token, result);
                    damage_.look_at(result);
+                   log_lease_end(log_, result);
                    note(result, false, reads);
                    done(std::move(result));
                  });
@@ -236,6 +239,7 @@ class CircuitBreaker final : public CircuitBreakerStore {
 
   const std::function<void(bool, const std::string&)> on_change_;
   Doubts doubts_;
+  const LogSink log_;
   DamageLog damage_;
   std::atomic<std::uint64_t> refused_{0};
   std::atomic<bool> in_trouble_{false};  ///< It failed, and no answer since proves that it works.

@@ -21,7 +21,7 @@ struct BreakerRule {
   /// Called on a thread of the store's when the circuit opens (`answers` false, and why) and when
   /// it closes. Must not call the store.
   std::function<void(bool answers, const std::string& why)> on_change{};
-  /// Receives damaged records, on a thread of the store's.
+  /// Receives damaged records and leases that reserves ended, on a thread of the store's.
   LogSink log{};
 };
 

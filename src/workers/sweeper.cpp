@@ -1,5 +1,6 @@
 #include "workers/sweeper.hpp"
 
+#include "core/record/lease_end.hpp"
 #include "workers/damage.hpp"
 
 #include <idem/store_wait.hpp>
@@ -23,11 +24,7 @@ std::expected<Pass, StoreError> sweep_once(Store& store, const LogSink& log, met
     if (step.to == State::failed_retryable) {
       shard.releases[static_cast<std::size_t>(ReleaseBasis::proven)].add();
     }
-    const bool unknown = step.to == State::unknown;
-    log(unknown ? LogLevel::warning : LogLevel::info, "lease_expired",
-        {{"operation_ref", to_hex(step.id.bytes)},
-         {"from", std::string(name_of(step.from))},
-         {"to", std::string(step.to ? name_of(*step.to) : "gone")}});
+    log_lease_end(log, step.id, step.from, step.to);
   }
   return pass;
 }

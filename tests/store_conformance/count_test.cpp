@@ -74,9 +74,9 @@ TEST_P(StoreConformance, V31_a_lease_that_a_reserve_ended_is_counted_and_kept_as
   EXPECT_TRUE(is<InProgress>(ask(a_reserve(1, 2))));
   EXPECT_EQ(ask(Count{}).leases_ended, 0u);
   clock.advance(lease + 1ms);
-  EXPECT_TRUE(is<Unknown>(ask(a_reserve(1, 2))));
+  EXPECT_TRUE(std::get<Unknown>(ask(a_reserve(1, 2))).ended_lease);
   EXPECT_EQ(ask(Count{}).leases_ended, 1u);
-  EXPECT_TRUE(is<Unknown>(ask(a_reserve(1, 2))));
+  EXPECT_FALSE(std::get<Unknown>(ask(a_reserve(1, 2))).ended_lease);
   EXPECT_EQ(ask(Count{}).leases_ended, 1u);
   const auto entries = ask(ReadEvidence{key(1)});
   ASSERT_EQ(entries.size(), 1u);
@@ -85,6 +85,22 @@ TEST_P(StoreConformance, V31_a_lease_that_a_reserve_ended_is_counted_and_kept_as
   EXPECT_EQ(entries[0].fence, first.attempt.fence);
   EXPECT_EQ(entries[0].before, State::in_progress);
   EXPECT_EQ(entries[0].after, State::unknown);
+}
+
+TEST_P(StoreConformance, R28_a_reserve_that_runs_work_again_says_whether_it_ended_a_lease) {
+  Reserve again = a_reserve(1, 1);
+  again.lease_policy = LeasePolicy::rerun;
+  EXPECT_FALSE(std::get<Execute>(ask(again)).ended_lease);
+  clock.advance(lease + 1ms);
+  again.token = token(2);
+  const auto second = std::get<Execute>(ask(again));
+  EXPECT_TRUE(second.again);
+  EXPECT_TRUE(second.ended_lease);
+  ask(a_release(second));
+  again.token = token(3);
+  const auto third = std::get<Execute>(ask(again));
+  EXPECT_TRUE(third.again);
+  EXPECT_FALSE(third.ended_lease) << "it was released";
 }
 
 TEST_P(StoreConformance, S19_a_sweep_is_kept_as_a_decision) {

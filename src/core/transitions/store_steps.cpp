@@ -131,7 +131,7 @@ class StepMaker {
       if (auto refusal = refuse_return(verb, subject, offered, 0)) return ReserveOutcome(*refusal);
     }
     auto step = transitions::reserve(subject.record, verb, offered, context_.now, context_.fences);
-    note_ended_lease(subject, step.change);
+    note_ended_lease(subject, step);
     write_back(context_, subject, step.change);
     return std::move(step.outcome);
   }
@@ -153,7 +153,7 @@ class StepMaker {
       }
     }
     auto step = transitions::accept(subject.record, verb, offered, context_.now);
-    note_ended_lease(subject, step.change);
+    note_ended_lease(subject, step);
     write_back(context_, subject, step.change);
     return std::move(step.outcome);
   }
@@ -317,9 +317,14 @@ class StepMaker {
   }
 
   // A reserve or accept changes a running record only after the end of its lease.
-  void note_ended_lease(const Subject& subject, const Change& change) {
+  void note_ended_lease(const Subject& subject, transitions::Step<ReserveOutcome>& step) {
     const bool ran = subject.was && subject.was->state == State::in_progress;
-    if (!ran || change.write != Write::update) return;
+    if (!ran || step.change.write != Write::update) return;
+    std::visit(
+        [](auto& outcome) {
+          if constexpr (requires { outcome.ended_lease; }) outcome.ended_lease = true;
+        },
+        step.outcome);
     context_.tally.lease_ended();
     append_decision(subject, {"reserve"});
   }

@@ -48,7 +48,7 @@ CallResult to_outcome(Cells& cells, const Token& token) {
   };
   if (kind == "execute") {
     if (!fence) return refused("execute without a fence");
-    return result(Execute{id, {*fence, token}, std::move(recovery_point), again});
+    return result(Execute{id, {*fence, token}, std::move(recovery_point), again, ended_lease});
   }
   if (kind == "in_progress") {
     return {ReserveOutcome(InProgress{lease_remaining, id, fence, locked_until, is_stored}), again,
@@ -61,9 +61,9 @@ CallResult to_outcome(Cells& cells, const Token& token) {
     return result(Replay{std::move(*response), completed_at, expires_at, id, expires_in, fence});
   }
   if (kind == "key_misuse") return result(KeyMisuse{state, is_other, id});
-  if (kind == "unknown") return result(Unknown{since, reconcile_in, id});
+  if (kind == "unknown") return result(Unknown{since, reconcile_in, id, ended_lease});
   if (kind == "expired") return result(Expired{completed_at, id});
-  if (kind == "pending") return result(Pending{id});
+  if (kind == "pending") return result(Pending{id, ended_lease});
   if (kind == "quota_exceeded") return result(QuotaExceeded{retry_in});
   // Only an answer that was read has a moment.
   const bool has_answer = completed_at != StoreTime{};

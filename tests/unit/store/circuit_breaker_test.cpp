@@ -19,6 +19,7 @@ constexpr Millis for_ever = 1h;
 
 /// Answers as the test sets it, on the asker's thread, and counts the calls.
 constexpr int kept_in_a_cache = 77;
+constexpr int meets_a_lease_that_is_over = 78;
 
 class Failing final : public Store {
  public:
@@ -79,6 +80,9 @@ class Failing final : public Store {
     if (error) return std::unexpected(StoreError{*error, "by plan"});
     if (std::holds_alternative<Find>(what)) return StoreReply(std::optional<Record>());
     if (const auto* verb = std::get_if<Reserve>(&what)) {
+      if (verb->token.bytes[0] == meets_a_lease_that_is_over) {
+        return StoreReply(ReserveOutcome(Unknown{{}, std::nullopt, verb->id, true}));
+      }
       const bool is_kept = verb->token.bytes[0] == kept_in_a_cache;
       return StoreReply(is_kept ? ReserveOutcome(Replay{}) : ReserveOutcome(Pending{}));
     }
@@ -114,11 +118,18 @@ class CircuitBreaker : public testing::Test {
     inner_ = inner.get();
     store_ = make_circuit_breaker(
         std::move(inner), {.breaker = {.failures = 3, .pause_first = pause, .pause_max = pause},
-                           .on_change = [this](bool answers, const auto& why) {
-                             const std::lock_guard lock(mutex_);
-                             changes_.push_back(answers ? "back" : why);
-                             changed_.notify_all();
-                           }});
+                           .on_change =
+                               [this](bool answers, const auto& why) {
+                                 const std::lock_guard lock(mutex_);
+                                 changes_.push_back(answers ? "back" : why);
+                                 changed_.notify_all();
+                               },
+                           .log =
+                               [this](LogLevel level, std::string_view event, auto fields) {
+                                 std::string line(event);
+                                 for (const LogField& field : fields) line += " " + field.value;
+                                 lines_.push_back({level, line});
+                               }});
   }
   void give_up() {
     for (int i = 0; i < 3; ++i) EXPECT_EQ(asked(reserve(i)), Code::unavailable);
@@ -153,10 +164,21 @@ class CircuitBreaker : public testing::Test {
   std::mutex mutex_;
   std::condition_variable changed_;
   std::vector<std::string> changes_;
+  std::vector<std::pair<LogLevel, std::string>> lines_;  ///< Of calls of this thread.
   std::vector<std::shared_ptr<std::atomic<int>>> answered_;
   Failing* inner_ = nullptr;
   std::unique_ptr<CircuitBreakerStore> store_;
 };
+
+TEST_F(CircuitBreaker, R28_a_lease_that_a_reserve_ends_has_the_line_of_one_that_is_swept) {
+  open(for_ever);
+  inner_->behave({.error = std::nullopt});
+  EXPECT_EQ(asked(reserve(1)), std::nullopt);
+  EXPECT_TRUE(lines_.empty());
+  EXPECT_EQ(asked(reserve(meets_a_lease_that_is_over)), std::nullopt);
+  const std::string line = "lease_expired " + to_hex(RecordId{}.bytes) + " in_progress unknown";
+  EXPECT_EQ(lines_, (std::vector{std::pair(LogLevel::warning, line)}));
+}
 
 TEST_F(CircuitBreaker, V15_after_failures_in_a_row_nothing_new_is_asked) {
   open(for_ever);
