@@ -151,6 +151,29 @@ void Observer::authorizer_failed(std::string_view reason, std::string detail) {
       shared_.registry.authorizer().failed(MonotonicClock::now(), reason, detail, is_proof));
 }
 
+void Observer::store_answered() {
+  log_recovered("store_recovered", shared_.registry.store().answered(MonotonicClock::now()));
+}
+
+void Observer::store_failed(const StoreError& error) {
+  using Code = StoreError::Code;
+  switch (error.code) {
+    case Code::damaged:  // It has its own line, one for each record.
+      return;
+    case Code::unstorable:  // The request is why, and the store works.
+      return log(LogLevel::warning, "request_not_storable", {{"detail", error.detail}});
+    case Code::unavailable:
+    case Code::in_doubt:
+    case Code::refused:
+      break;
+  }
+  const std::string_view reason = error.code == Code::unavailable ? "unavailable"
+                                  : error.code == Code::in_doubt  ? "in_doubt"
+                                                                  : "refused";
+  log_failing("store_error", reason, error.detail,
+              shared_.registry.store().failed(MonotonicClock::now(), reason, error.detail, false));
+}
+
 void Observer::log_failing(std::string_view event, std::string_view reason,
                            const std::string& detail,
                            const std::optional<OutageLines::Line>& line) {
@@ -228,9 +251,10 @@ void Observation::answered(const StoreResult& result, std::string_view scope) {
   if (asked_phase_) trace_.end(*asked_phase_, !result);
   if (!result) {
     count_failure(shard, result);
-    observer_->log(LogLevel::warning, "store_error", {{"detail", result.error().detail}});
+    observer_->store_failed(result.error());
     return;
   }
+  observer_->store_answered();
   if (const auto* outcome = std::get_if<ReserveOutcome>(&*result)) {
     observe(shard.reserve, reserve_took_ = since(asked_at_));
     reserved(metrics::outcome_of(*outcome), scope);

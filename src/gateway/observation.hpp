@@ -51,6 +51,10 @@ class Observer {
   void authorizer_answered(bool allowed);
   void authorizer_failed(std::string_view reason, std::string detail);
 
+  /// The result of a call of the store: few lines for many failures, and one when it answers again.
+  void store_answered();
+  void store_failed(const StoreError& error);
+
   metrics::Shard& shard() noexcept { return shard_; }
   tracing::Tracer* tracer() noexcept { return shared_.tracer; }
   /// Only where there is a tracer.

@@ -100,7 +100,7 @@ std::optional<ExchangeAction> AsyncServing::carry_out(ExchangeAction& action) {
   if (auto* const asked = std::get_if<Ask>(&action)) {
     expected_ = Expected::store;
     parts_.store->call(std::move(asked->call), [self](StoreResult result) {
-      self->parts_.damage.look_at(result);
+      self->parts_.note(result);
       self->post(StoreAnswered{std::move(result)});
     });
     return std::nullopt;

@@ -1,5 +1,6 @@
 #include "library/engine.hpp"
 
+#include "core/record/lease_end.hpp"
 #include "library/misuse.hpp"
 #include "workers/lifecycle.hpp"
 
@@ -133,8 +134,8 @@ namespace {
 
 ExchangeAction ask_store(Engine::Parts& parts, const std::shared_ptr<Serving>& serving,
                          const StoreCall& call) {
-  parts.store->call(call, [serving, &damage = parts.damage](StoreResult result) {
-    damage.look_at(result);
+  parts.store->call(call, [serving, &parts](StoreResult result) {
+    parts.note(result);
     serving->post(StoreAnswered{std::move(result)});
   });
   auto event = serving->next_event();
@@ -235,6 +236,26 @@ Engine::Parts::~Parts() {
   settler_.join();
   heartbeat_thread_.join();
   store.reset();
+}
+
+void Engine::Parts::note(const StoreResult& result) {
+  damage.look_at(result);
+  log_lease_end(options.log, result);
+}
+
+void Engine::Parts::store_failed(const std::string& why) {
+  const auto line = store_seen_.failed(MonotonicClock::now(), "transaction", why, false);
+  if (!line) return;
+  options.log(
+      LogLevel::error, "store_error",
+      {{"why", why}, {"failures", line->failures}, {"seconds", line->lasting.count() / 1'000}});
+}
+
+void Engine::Parts::store_answered() {
+  const auto line = store_seen_.answered(MonotonicClock::now());
+  if (!line) return;
+  options.log(LogLevel::info, "store_recovered",
+              {{"failures", line->failures}, {"seconds", line->lasting.count() / 1'000}});
 }
 
 void Engine::Parts::note_end(const Serving& serving) const {

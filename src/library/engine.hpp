@@ -2,6 +2,7 @@
 
 #include "core/exchange/exchange.hpp"
 #include "library/transaction_threads.hpp"
+#include "metrics/outside.hpp"
 #include "metrics/shard.hpp"
 #include "store/damage_log.hpp"
 #include "workers/runner.hpp"
@@ -109,6 +110,12 @@ struct Engine::Parts {
 
   /// §4: repeats the settlement that an answered request still owes, on a thread of the engine's.
   void settle_later(std::shared_ptr<library::Serving> serving);
+  /// Logs what a reply says beside its answer: that a record is damaged, or that a lease ended.
+  void note(const StoreResult& result);
+  /// Whether transactions with a reserve can be made: few lines for many failures, and one at the
+  /// end.
+  void store_failed(const std::string& why);
+  void store_answered();
   /// Logs an ended attempt whose stored answer contradicts a provider's event.
   void note_end(const library::Serving& serving) const;
   bool is_overloaded() const { return owed_count.load() >= limits::unsettled_attempts_max; }
@@ -178,6 +185,7 @@ struct Engine::Parts {
   std::deque<std::shared_ptr<library::Serving>> owed_;
   std::atomic<std::size_t> owed_count{0};
   metrics::Shard shard_;
+  metrics::Availability store_seen_;
   std::unique_ptr<workers::Runner> workers_;
   std::thread heartbeat_thread_;
   std::thread settler_;

@@ -380,8 +380,8 @@ Response Guard::Rules::serve(const Request& request, const Handler& handler) con
   });
 }
 
-Response Guard::Rules::store_unavailable(std::string why) const {
-  parts_.options.log(LogLevel::error, "store_error", {{"why", std::move(why)}});
+Response Guard::Rules::store_unavailable(const std::string& why) const {
+  parts_.store_failed(why);
   return library::store_unavailable();
 }
 

@@ -122,7 +122,7 @@ class Guard::Rules {
 
   /// The answer if InWork::is_now().
   Response called_from_work() const;
-  Response store_unavailable(std::string why) const;
+  Response store_unavailable(const std::string& why) const;
 
   /// Completes the record with this answer, without the parts that may not be stored.
   Complete complete_with(const Response& response, const RecordId& id,

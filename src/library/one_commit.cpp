@@ -1,4 +1,5 @@
 #include "core/exchange/answers.hpp"
+#include "core/record/lease_end.hpp"
 #include "library/guard_rules.hpp"
 #include "library/misuse.hpp"
 
@@ -37,6 +38,10 @@ auto Guard::Rules::in_one_commit(const Request& request, const TransactionWork& 
   Outcome of_work = std::move(work_end.outcome);
   const bool is_unknown =
       end.rows_may_be_committed || std::holds_alternative<OutcomeUnknown>(of_work);
+  if (end.reserved && (end.how == How::committed || end.how == How::not_run)) {
+    parts_.store_answered();
+    log_lease_end(parts_.options.log, *end.reserved);
+  }
   if (end.how == How::unavailable && end.damaged) {
     parts_.damage.note({StoreError::Code::damaged, end.why, end.damaged});
     return to_response(record_damaged_answer(*end.damaged));

@@ -1,3 +1,4 @@
+#include "core/record/lease_end.hpp"
 #include "library/flow_attempt.hpp"
 #include "library/flow_input.hpp"
 #include "library/misuse.hpp"
@@ -185,10 +186,12 @@ StoreResult PhasedGuard::Flows::begin(const Reserve& reserve, const std::string&
   };
   TransactionEnd end = transactions().run(std::move(what));
   if (end.how == How::committed || end.how == How::not_run) {
+    rules_.parts().store_answered();
+    log_lease_end(rules_.parts().options.log, *end.reserved);
     return StoreReply(std::move(*end.reserved));
   }
   state.reset();
-  rules_.parts().options.log(LogLevel::error, "store_error", {{"why", end.why}});
+  rules_.parts().store_failed(end.why);
   const auto code =
       end.how == How::in_doubt ? StoreError::Code::in_doubt : StoreError::Code::unavailable;
   return std::unexpected(StoreError{code, std::move(end.why)});

@@ -10,7 +10,10 @@
 
 #include <idem/outbox.hpp>
 
+#include <atomic>
 #include <deque>
+#include <limits>
+#include <memory>
 #include <optional>
 
 namespace idem::metrics {
@@ -28,6 +31,7 @@ struct Gauges {
   bool store_answers = true;
   std::uint64_t store_calls_refused = 0;
   std::uint64_t damaged_askings = 0;
+  std::optional<Millis> loop_stalled{};  ///< None: there are no loops to watch.
   std::optional<std::vector<MessageCount>>
       messages{};  ///< None: there is no outbox, or it did not answer.
   /// Configured destinations, which have series from the start.
@@ -67,10 +71,28 @@ class Registry {
   bool has_authorizer() const noexcept { return has_authorizer_; }
   Availability& upstream() noexcept { return upstream_; }
   Availability& authorizer() noexcept { return authorizer_; }
+  /// As calls for clients' requests see it; whether it counts as down is the circuit breaker's.
+  Availability& store() noexcept { return store_; }
 
   /// How long, at most, an answer or tombstone has been due for the reaper. None: another process
   /// reaps. Safe from any thread.
   std::optional<std::chrono::duration<double>> reap_age();
+
+  struct Disk {
+    explicit Disk(std::string what) : of(std::move(what)) {}
+    const std::string of;
+    std::atomic<std::int64_t> free_bytes{-1};  ///< Less than 0: nobody has looked yet.
+  };
+  /// Adds the series of a disk. It lives as long as this. Safe from any thread.
+  Disk& add_disk(std::string of);
+  /// This machine's clock, as the watch of the machine sees it.
+  struct Clock {
+    static constexpr Millis::rep not_known = std::numeric_limits<Millis::rep>::min();
+    std::atomic<bool> was_seen{false};
+    std::atomic<bool> is_synchronised{false};   ///< As the kernel regards it.
+    std::atomic<Millis::rep> ahead{not_known};  ///< How far it is before the store's.
+  };
+  const std::shared_ptr<Clock>& clock() const noexcept { return clock_; }
 
   /// Adds the series of traces. Call it before the first exposition.
   void add_traces(std::shared_ptr<const SpanCounts> counts) { spans_ = std::move(counts); }
@@ -99,6 +121,9 @@ class Registry {
   bool has_authorizer_ = false;
   Availability upstream_;
   Availability authorizer_;
+  Availability store_;
+  std::deque<Disk> disks_;
+  const std::shared_ptr<Clock> clock_ = std::make_shared<Clock>();
   MonotonicTime began_ = MonotonicClock::now();
 };
 

@@ -16,6 +16,8 @@
 #include <algorithm>
 #include <atomic>
 #include <charconv>
+#include <cstdlib>
+#include <exception>
 #include <iterator>
 #include <utility>
 
@@ -122,7 +124,11 @@ constexpr std::string_view of_process[] = {
     "audit_waits",
     "authorizer_failing",
     "authorizer_recovered",
+    "clock_off",
+    "clock_recovered",
     "console_login",
+    "disk_low",
+    "disk_recovered",
     "drain_timed_out",
     "draining",
     "forget_failed",
@@ -147,8 +153,10 @@ constexpr std::string_view of_process[] = {
     "start_failed",
     "stopped",
     "store_available",
+    "store_error",
     "store_new",
     "store_opened",
+    "store_recovered",
     "store_unavailable",
     "store_warning",
     "sweep_failed",
@@ -185,7 +193,22 @@ constexpr ProcessLines lines_of_the_log{
           the_log.load()->sink()(LogLevel::error, "internal_error",
                                  {{"reason", std::string(line)}});
         },
-    .flush = []() noexcept { the_log.load()->flush(limits::log_abort_flush_max); }};
+    .flush = []() noexcept { the_log.load()->flush(limits::log_abort_flush_max); },
+    .last_line = [](std::string_view reason) { return the_log.load()->last_line(reason); }};
+
+/// An exception that nothing caught: its text, where it has one.
+[[noreturn]] void end_by_exception() noexcept {
+  std::set_terminate(std::abort);  // What follows may lack memory, too.
+  std::string why = "idem: an exception was not caught";
+  try {
+    if (const auto thrown = std::current_exception()) std::rethrow_exception(thrown);
+  } catch (const std::exception& e) {
+    why += std::string(": ") + e.what();
+  } catch (...) {  // NOLINT(bugprone-empty-catch): it has no text.
+  }
+  say_last_words(why);
+  std::abort();
+}
 
 }  // namespace
 
@@ -210,11 +233,13 @@ ProcessLog::ProcessLog(const std::string& format) : is_json_(format == "json") {
                                           }});
   the_log.store(this);
   use_process_lines(&lines_of_the_log);
+  terminate_before_ = std::set_terminate(end_by_exception);
 }
 
 ProcessLog::~ProcessLog() {
   when_audit_line_is_lost({});
   writer_->flush(limits::log_flush_max);
+  std::set_terminate(terminate_before_);
   use_process_lines(nullptr);
 }
 
@@ -231,6 +256,16 @@ void ProcessLog::when_audit_line_is_lost(std::function<void(std::uint64_t seq)> 
   lost_audit_->report = std::move(report);
 }
 
+std::string ProcessLog::last_line(std::string_view reason) const {
+  if (!is_json_) return std::string(reason);
+  static constexpr std::string_view program = "idem: ";
+  if (reason.starts_with(program)) reason.remove_prefix(program.size());
+  std::string line =
+      as_line_(LogLevel::error, "process_aborted", {{"reason", std::string(reason)}});
+  line.pop_back();
+  return line;
+}
+
 int ProcessLog::fail_start(const char* command, const StartFailure& failure) const {
   if (is_json_) {
     sink()(LogLevel::error, "start_failed", {{"reason", failure.why}});
@@ -241,3 +276,12 @@ int ProcessLog::fail_start(const char* command, const StartFailure& failure) con
 }
 
 }  // namespace idem::cli
+
+// glibc's, which assertions of libraries call (Debian's RocksDB is compiled with its own): they
+// find this one first, so that also their last line has the form of the log.
+extern "C" [[noreturn, gnu::visibility("default")]] void __assert_fail(  // NOLINT: glibc's name.
+    const char* assertion, const char* file, unsigned line, const char* function) noexcept {
+  idem::say_last_words(std::string("idem: broken invariant: ") + assertion + " at " + file + ":" +
+                       std::to_string(line) + " in " + (function != nullptr ? function : "?"));
+  std::abort();
+}

@@ -5,10 +5,12 @@
 
 #include <idem/log.hpp>
 
+#include <exception>
 #include <functional>
 #include <memory>
 #include <mutex>
 #include <string>
+#include <string_view>
 
 namespace idem::cli {
 
@@ -42,6 +44,10 @@ class ProcessLog {
   /// expects nothing else, otherwise as a plain sentence. The exit code.
   int fail_start(const char* command, const StartFailure& failure) const;
 
+  /// The last line of a process that aborts, without its end: an event where the log is JSON,
+  /// otherwise the sentence as it is.
+  std::string last_line(std::string_view reason) const;
+
  private:
   struct LostAudit {
     std::mutex mutex;
@@ -51,6 +57,7 @@ class ProcessLog {
   std::function<std::string(LogLevel, std::string_view, std::initializer_list<LogField>)> as_line_;
   std::shared_ptr<LostAudit> lost_audit_ = std::make_shared<LostAudit>();
   std::shared_ptr<LogWriter> writer_;
+  std::terminate_handler terminate_before_ = nullptr;
 };
 
 }  // namespace idem::cli

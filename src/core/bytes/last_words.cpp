@@ -58,8 +58,10 @@ void write_stderr_line(std::string_view line) noexcept {
 }
 
 void say_last_words(std::string_view line) noexcept {
-  if (const auto* const log = process_lines.load()) log->flush();
-  write_line(line, last_words_max);
+  const auto* const log = process_lines.load();
+  if (log == nullptr) return write_line(line, last_words_max);
+  log->flush();
+  write_line(log->last_line(line), last_words_max);
 }
 
 }  // namespace idem

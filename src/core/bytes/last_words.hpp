@@ -2,6 +2,7 @@
 
 #include <idem/record.hpp>
 
+#include <string>
 #include <string_view>
 
 namespace idem {
@@ -18,6 +19,8 @@ Written write_within(int descriptor, std::string_view& text, Millis patience) no
 struct ProcessLines {
   void (*write)(std::string_view line) noexcept;  ///< Must not wait.
   void (*flush)() noexcept;                       ///< Waits for a second at most.
+  /// The line, without its end, that says why the process aborts, in the form of the log.
+  std::string (*last_line)(std::string_view reason);
 };
 /// Null: there is none any more. It lives until it is replaced.
 void use_process_lines(const ProcessLines* lines) noexcept;
@@ -27,7 +30,7 @@ void use_process_lines(const ProcessLines* lines) noexcept;
 void write_stderr_line(std::string_view line) noexcept;
 
 /// The reason for which this process is about to abort, as a line on stderr after what waits in the
-/// log. Both have a second.
+/// log, and in the log's form. Both have a second.
 void say_last_words(std::string_view line) noexcept;
 
 }  // namespace idem
