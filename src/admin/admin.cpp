@@ -299,6 +299,7 @@ class Admin final : public http::Service {
     auto counting = ask_store(parts_.loop, parts_.store, count);
     auto counted = co_await counting;
     metrics::Gauges gauges = parts_.gauges();
+    if (parts_.loops != nullptr) gauges.loop_stalled = parts_.loops->longest();
     if (counted) {
       gauges.census = std::get<Census>(*counted);
     } else if (!parts_.watches_store && !counted.error().is_final()) {

@@ -30,6 +30,12 @@ void LoopWatch::tick(MonotonicTime now) {
   }
 }
 
+Millis LoopWatch::longest() const {
+  Millis longest{0};
+  for (const Seen& one : seen_) longest = std::max(longest, one.stalled_for);
+  return longest;
+}
+
 std::optional<LoopWatch::Standstill> LoopWatch::longest(Millis least, bool only_of_clients) const {
   const Seen* longest = nullptr;
   for (const Seen& one : seen_) {

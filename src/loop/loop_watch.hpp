@@ -37,6 +37,8 @@ class LoopWatch final : public Timed {
 
   void tick(MonotonicTime now) override;
 
+  /// How long the loop that has stood still for longest has done so.
+  Millis longest() const;
   /// The loop that has not completed a turn for longest, if that is `least` or more.
   std::optional<Standstill> longest(Millis least, bool only_of_clients) const;
 

@@ -142,6 +142,44 @@ void write_reaping(Text& text, const std::deque<Shard>& shards) {
       age->count());
 }
 
+// A worker that stands still, or whose store never answers, makes no more of them.
+void write_turns(Text& text, const std::deque<Shard>& shards, bool has_reconciler) {
+  text.family("idem_worker_turns_total", "counter",
+              "api.idempotency.worker.turns: turns of background work: \"lifecycle\" sweeps and "
+              "reaps, \"reconciler\" asks providers.");
+  text.sample("idem_worker_turns_total", "worker", "lifecycle",
+              sum(shards, &Shard::lifecycle_turns));
+  if (!has_reconciler) return;
+  text.sample("idem_worker_turns_total", "worker", "reconciler",
+              sum(shards, [](const Shard& shard) { return shard.reconciler_turns.load(); }));
+}
+
+void write_disks(Text& text, const std::deque<Registry::Disk>& disks) {
+  text.family("idem_disk_free_bytes", "gauge",
+              "api.idempotency.disk.free: room on the disk of the store, and of large bodies.");
+  for (const Registry::Disk& disk : disks) {
+    const std::int64_t free = disk.free_bytes.load(std::memory_order_relaxed);
+    if (free >= 0) {
+      text.sample("idem_disk_free_bytes", "of", disk.of, static_cast<std::uint64_t>(free));
+    }
+  }
+}
+
+void write_clock(Text& text, const Registry::Clock& clock) {
+  if (clock.was_seen) {
+    text.single("idem_clock_synchronised", "gauge",
+                "api.idempotency.clock.synchronised: 1 if the kernel regards this machine's clock "
+                "as synchronised, otherwise 0.",
+                std::uint64_t{clock.is_synchronised});
+  }
+  const Millis ahead{clock.ahead.load()};
+  if (ahead == Millis(Registry::Clock::not_known)) return;
+  text.single("idem_clock_ahead_seconds", "gauge",
+              "api.idempotency.clock.ahead: how far this machine's clock is before the store's; "
+              "less than 0: it is behind.",
+              std::chrono::duration<double>(ahead).count());
+}
+
 void write_tenants(Text& text, const std::deque<Shard>& shards, const Tenants& tenants) {
   text.family(
       "idem_duplicates_total", "counter",
@@ -353,6 +391,11 @@ Shard& Registry::add_shard() {
   return shards_.emplace_back();
 }
 
+Registry::Disk& Registry::add_disk(std::string of) {
+  const std::lock_guard lock(mutex_);
+  return disks_.emplace_back(std::move(of));
+}
+
 std::optional<std::chrono::duration<double>> Registry::reap_age() {
   const std::lock_guard lock(mutex_);
   return reap_age_of(shards_);
@@ -392,6 +435,15 @@ std::string Registry::exposition(const Gauges& gauges, Format format) {
               sum(shards_, &Shard::leases_ended) + leases_ended_);
   if (gauges.census) write_census(text, *gauges.census);
   write_reaping(text, shards_);
+  write_turns(text, shards_, !providers_.empty());
+  write_disks(text, disks_);
+  write_clock(text, *clock_);
+  if (gauges.loop_stalled) {
+    text.single("idem_loop_stalled_seconds", "gauge",
+                "api.idempotency.loop.stalled: for how long the event loop that has not completed "
+                "a turn for longest has not.",
+                std::chrono::duration<double>(*gauges.loop_stalled).count());
+  }
   if (gauges.messages) write_outbox(text, gauges);
   write_tenants(text, shards_, tenants_);
   const MonotonicTime now = MonotonicClock::now();

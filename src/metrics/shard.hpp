@@ -112,7 +112,9 @@ struct alignas(64) Shard {
   Counter pruned;
   /// Everything that was due for the reaper before this moment is reaped.
   Moment reap_due_since;
-  Counter damaged;  ///< Found by sweeper and reaper.
+  Counter lifecycle_turns;
+  std::atomic<std::uint64_t> reconciler_turns{0};  ///< Several threads count.
+  Counter damaged;                                 ///< Found by sweeper and reaper.
   std::array<Counter, reconciled_count> reconciled;
   Counter contradictions;
   Counter foreign_events;

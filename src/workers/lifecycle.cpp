@@ -42,6 +42,7 @@ class Lifecycle {
       log_reaped(*reaped);
     }
     forget();
+    shard_.lifecycle_turns.add();
     const auto next = std::min({sweeper_.next, reaper_.next, forget_at_});
     return std::max<Pace::Duration>(next - Clock::now(), {});
   }

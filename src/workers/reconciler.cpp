@@ -69,6 +69,7 @@ Reconciler::Reconciler(Store& store, LogSink log, metrics::Shard& shard, Provide
       rule_(rule) {}
 
 bool Reconciler::turn() {
+  shard_.reconciler_turns.fetch_add(1, std::memory_order_relaxed);
   if (!learn_time()) return false;
   List page{.state = State::unknown, .after = after_, .limit = limits::reconcile_page};
   auto unknown = ask_and_wait(store_, page);
@@ -94,6 +95,7 @@ bool Reconciler::turn() {
       const MonotonicTime begun = MonotonicClock::now();
       work(due[i]);
       note_took(MonotonicClock::now() - begun);
+      shard_.reconciler_turns.fetch_add(1, std::memory_order_relaxed);
     }
   };
   {

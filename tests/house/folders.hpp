@@ -121,7 +121,7 @@ inline const std::map<std::string, std::vector<std::string>> allowed{
     {"src/cli/doctor",
      {"idem/", "core/", "connect/", "http/", "json/", "store/", "webhook/", "cli/command_line/",
       "cli/commands/tables.hpp", "cli/doctor/", "cli/exit_code.hpp", "cli/process/resources.hpp",
-      "cli/settings/", "cli/terminal/", "fmt/"}},
+      "cli/process/surroundings.hpp", "cli/settings/", "cli/terminal/", "fmt/"}},
     {"src/cli/log",
      {"idem/", "core/", "admin/audit/", "cli/exit_code.hpp", "cli/log/", "cli/terminal/", "fmt/"}},
     {"src/cli/pages", {"idem/", "cli/command_line/", "cli/pages/", "cli/settings/", "fmt/"}},

@@ -1,10 +1,10 @@
 #include "admin/admin.hpp"
 #include "admin/audit/audit_trail.hpp"
 #include "admin/route_policy.hpp"
+#include "cli/commands/background.hpp"
 #include "cli/commands/certificates.hpp"
 #include "cli/commands/core_dumps.hpp"
 #include "cli/commands/farewell.hpp"
-#include "cli/commands/reconciling.hpp"
 #include "cli/commands/reloads.hpp"
 #include "cli/commands/series.hpp"
 #include "cli/commands/signals.hpp"
@@ -28,7 +28,6 @@
 #include "gateway/keyed/waiters.hpp"
 #include "gateway/shadow/shadow_room.hpp"
 #include "store/circuit_breaker.hpp"
-#include "workers/lifecycle.hpp"
 
 #include <idem/open_store.hpp>
 #include <idem/search_limits.hpp>
@@ -185,7 +184,7 @@ class GatewayProcess {
     gateway_server_->use_proxies(settings_->scope.trusted_proxies);
     dispatcher_->use(settings_);
     search_->use(settings_);
-    reconciling_->use(settings_);
+    background_->use(settings_);
     applied->wait();
   }
 
@@ -312,12 +311,8 @@ class GatewayProcess {
     threads_.emplace_back([this] { dispatch_loop_->run("idem-dispatch"); });
     threads_.emplace_back([this] { admin_loop_->run("idem-admin"); });
     tracing_->start();
-    runner_ = workers::keep_lifecycle(*store_, log_, registry_->add_shard());
-    reconciling_ = std::make_unique<Reconciling>(search_->indexed(), log_, registry_->add_shard(),
-                                                 options_.providers, settings_);
-    if (!options_.destinations.empty()) {
-      relay_ = std::make_unique<Relay>(*store_, log_, options_.destinations);
-    }
+    background_ = std::make_unique<Background>(
+        Background::Parts{*store_, search_->indexed(), log_, *registry_, options_, settings_});
     announce("gateway", *gateway_server_);
     if (admin_server_) announce("admin", *admin_server_);
     note_settings("config.start");
@@ -410,9 +405,7 @@ class GatewayProcess {
 
   void close() {
     wait_for_the_rest(*shared_->shadow, *search_);
-    relay_.reset();
-    reconciling_.reset();
-    runner_->stop();
+    background_.reset();
     finish_log(process_log_, *audit_);
     for (auto& loop : loops_) loop->stop();
     dispatch_loop_->stop();
@@ -480,9 +473,7 @@ class GatewayProcess {
   std::unique_ptr<http::Server> gateway_server_;
   std::unique_ptr<http::Server> admin_server_;
   std::vector<std::thread> threads_;
-  std::unique_ptr<workers::Runner> runner_;
-  std::unique_ptr<Relay> relay_;
-  std::unique_ptr<Reconciling> reconciling_;
+  std::unique_ptr<Background> background_;
 };
 
 }  // namespace

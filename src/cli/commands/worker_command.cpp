@@ -1,17 +1,15 @@
 #include "admin/admin.hpp"
 #include "admin/audit/audit_trail.hpp"
+#include "cli/commands/background.hpp"
 #include "cli/commands/core_dumps.hpp"
-#include "cli/commands/reconciling.hpp"
-#include "cli/commands/signals.hpp"
 #include "cli/commands/farewell.hpp"
+#include "cli/commands/signals.hpp"
 #include "cli/process/service_manager.hpp"
 #include "cli/settings/noted_settings.hpp"
 #include "cli/settings/opening.hpp"
 #include "cli/settings/settings_source.hpp"
 #include "cli/settings/units.hpp"
 #include "gateway/route.hpp"
-#include "workers/lifecycle.hpp"
-#include "workers/reconciler.hpp"
 
 #include <csignal>
 #include <cstdio>
@@ -121,13 +119,9 @@ class WorkerProcess {
   void start() {
     if (server_) server_->start();
     thread_ = std::thread([this] { loop_.run("idem-admin"); });
-    runner_ = workers::keep_lifecycle(*store_, log_, registry_->add_shard());
-    reconciling_ = std::make_unique<Reconciling>(
-        *store_, log_, registry_->add_shard(), options_.providers,
-        std::make_shared<const gateway::GatewaySettings>(options_.settings));
-    if (!options_.destinations.empty()) {
-      relay_ = std::make_unique<Relay>(*store_, log_, options_.destinations);
-    }
+    background_ = std::make_unique<Background>(
+        Background::Parts{*store_, *store_, log_, *registry_, options_,
+                          std::make_shared<const gateway::GatewaySettings>(options_.settings)});
     log_(
         LogLevel::info, "working",
         {{"destinations", options_.destinations.size()}, {"providers", options_.providers.size()}});
@@ -145,9 +139,7 @@ class WorkerProcess {
   int stop() {
     log_(LogLevel::info, "draining", {});
     draining_.store(true);
-    relay_.reset();
-    reconciling_.reset();
-    runner_->stop();
+    background_.reset();
     finish_log(process_log_, *audit_);
     loop_.stop();
     thread_.join();
@@ -172,9 +164,7 @@ class WorkerProcess {
   std::unique_ptr<http::Service> admin_;
   std::unique_ptr<http::Server> server_;
   std::thread thread_;
-  std::unique_ptr<workers::Runner> runner_;
-  std::unique_ptr<Relay> relay_;
-  std::unique_ptr<Reconciling> reconciling_;
+  std::unique_ptr<Background> background_;
 };
 
 }  // namespace

@@ -1,30 +1,23 @@
 #include "cli/doctor/machine_checks.hpp"
 
 #include "cli/process/resources.hpp"
+#include "cli/settings/paths.hpp"
 #include "store/known_kinds.hpp"
 
 #include <fmt/format.h>
 #include <sys/resource.h>
-#include <sys/statfs.h>
-#include <sys/statvfs.h>
-#include <sys/timex.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <array>
 #include <cstdlib>
-#include <filesystem>
 
 namespace idem::cli::doctor {
 namespace {
 
-// Keys with a time and certificates allow for minutes; a second is what people still understand in
-// two logs side by side.
-constexpr Millis clock_warning = std::chrono::seconds(2);
 constexpr Millis clock_problem = std::chrono::minutes(1);
-// What uploads leave free, twice (limits::spill_disk_free_min); and what a day of records needs.
+// What uploads leave free, twice (limits::spill_disk_free_min).
 constexpr std::uint64_t disk_problem = 128UL * 1024 * 1024;
-constexpr std::uint64_t disk_warning = 1024UL * 1024 * 1024;
 constexpr std::uint64_t files_warning = 1'000;
 // Besides clients and upstream: listeners, the store's connections, files, providers.
 
@@ -38,8 +31,6 @@ constexpr std::array network{FileSystem{0x6969, "NFS"},       FileSystem{0xFF534
                              FileSystem{0x19830326, "FhGFS"}, FileSystem{0x0BD00BD0, "Lustre"}};
 constexpr std::uint64_t memory_kinds[] = {0x01021994, 0x858458F6};
 constexpr std::uint64_t fuse = 0x65735546;
-
-std::string mib(std::uint64_t bytes) { return fmt::format("{} MiB", bytes / (1024UL * 1024)); }
 
 Finding judge_file_system(const std::string& check, std::uint64_t kind) {
   const auto* const found = std::ranges::find(network, kind, &FileSystem::kind);
@@ -66,52 +57,26 @@ Finding judge_file_system(const std::string& check, std::uint64_t kind) {
   return Finding::ok(check + " file system", "it is a local one");
 }
 
-std::string folder_of(const std::string& path) {
-  const auto folder = std::filesystem::path(path).parent_path();
-  return folder.empty() ? "." : folder.string();
-}
-
 }  // namespace
-
-bool is_clock_synchronised() {
-  timex state{};
-  return ::adjtimex(&state) >= 0 && (state.status & STA_UNSYNC) == 0;
-}
 
 Finding judge_clock(bool is_synchronised, std::optional<Millis> ahead) {
   const Millis off = ahead ? std::chrono::abs(*ahead) : Millis(0);
-  if (off >= clock_warning) {
-    const std::string what =
-        fmt::format("this machine's clock is {} ms {} that of the store's server", off.count(),
-                    *ahead > Millis(0) ? "ahead of" : "behind");
-    const char* const todo =
-        "synchronise both with NTP (chrony, systemd-timesyncd): times in keys, certificates and "
-        "evidence are compared by them";
-    return off >= clock_problem ? Finding::problem("clock", what, todo)
-                                : Finding::warning("clock", what, todo);
+  const auto why = why_clock_is_off(is_synchronised, ahead);
+  if (!why) {
+    return Finding::ok(
+        "clock", ahead ? fmt::format("synchronised, and {} ms from the store's server", off.count())
+                       : "synchronised");
   }
-  if (!is_synchronised) {
-    return Finding::warning("clock", "the kernel does not regard the clock as synchronised",
+  if (off < clock_is_off) {
+    return Finding::warning("clock", *why,
                             "run an NTP client (chrony, systemd-timesyncd); in a container, on its "
                             "host");
   }
-  return Finding::ok(
-      "clock", ahead ? fmt::format("synchronised, and {} ms from the store's server", off.count())
-                     : "synchronised");
-}
-
-std::optional<DiskFacts> disk_facts_of(const std::string& folder) {
-  struct statvfs disk{};
-  struct statfs kind{};
-  if (::statvfs(folder.c_str(), &disk) != 0 || ::statfs(folder.c_str(), &kind) != 0) {
-    return std::nullopt;
-  }
-  const auto blocks = ::geteuid() == 0 ? disk.f_bfree : disk.f_bavail;
-  return DiskFacts{.free_bytes = std::uint64_t{blocks} * disk.f_frsize,
-                   .free_files = disk.f_favail,
-                   .counts_files = disk.f_files > 0,
-                   .is_read_only = (disk.f_flag & ST_RDONLY) != 0,
-                   .kind = static_cast<std::uint64_t>(kind.f_type) & 0xFFFFFFFFu};
+  const char* const todo =
+      "synchronise both with NTP (chrony, systemd-timesyncd): times in keys, certificates and "
+      "evidence are compared by them";
+  return off >= clock_problem ? Finding::problem("clock", *why, todo)
+                              : Finding::warning("clock", *why, todo);
 }
 
 Findings judge_disk(const std::string& check, const DiskFacts& facts, bool holds_store) {
@@ -122,16 +87,17 @@ Findings judge_disk(const std::string& check, const DiskFacts& facts, bool holds
     found.push_back(Finding::problem(check, "it is mounted read-only",
                                      "mount it for writing, or write another path"));
   } else if (facts.free_bytes < disk_problem) {
+    found.push_back(Finding::problem(
+        check, fmt::format("{} are free: {}", in_mib(facts.free_bytes), consequence),
+        "free room, or move the files to a larger disk"));
+  } else if (facts.free_bytes < disk_is_low) {
     found.push_back(
-        Finding::problem(check, fmt::format("{} are free: {}", mib(facts.free_bytes), consequence),
-                         "free room, or move the files to a larger disk"));
-  } else if (facts.free_bytes < disk_warning) {
-    found.push_back(Finding::warning(
-        check,
-        fmt::format("{} are free: when they are used up, {}", mib(facts.free_bytes), consequence),
-        "free room before it is needed; a shorter retention needs less"));
+        Finding::warning(check,
+                         fmt::format("{} are free: when they are used up, {}",
+                                     in_mib(facts.free_bytes), consequence),
+                         "free room before it is needed; a shorter retention needs less"));
   } else {
-    found.push_back(Finding::ok(check, mib(facts.free_bytes) + " are free"));
+    found.push_back(Finding::ok(check, in_mib(facts.free_bytes) + " are free"));
   }
   if (facts.counts_files && facts.free_files < files_warning) {
     found.push_back(

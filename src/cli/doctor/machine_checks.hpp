@@ -1,6 +1,7 @@
 #pragma once
 
 #include "cli/doctor/finding.hpp"
+#include "cli/process/surroundings.hpp"
 #include "cli/settings/gateway_options.hpp"
 
 #include <chrono>
@@ -12,18 +13,7 @@ namespace idem::cli::doctor {
 
 /// `ahead`: how far this machine's clock is before the store server's; none: there is none.
 Finding judge_clock(bool is_synchronised, std::optional<Millis> ahead);
-/// Asks the kernel (adjtimex).
-bool is_clock_synchronised();
 
-struct DiskFacts {
-  std::uint64_t free_bytes = 0;
-  std::uint64_t free_files = 0;
-  bool counts_files = true;  ///< False: the file system makes them as they are needed.
-  bool is_read_only = false;
-  std::uint64_t kind = 0;  ///< As statfs(2) names it.
-};
-/// None: the folder cannot be asked about.
-std::optional<DiskFacts> disk_facts_of(const std::string& folder);
 /// `check` names the folder. `holds_store`: an embedded store lies there.
 Findings judge_disk(const std::string& check, const DiskFacts& facts, bool holds_store);
 

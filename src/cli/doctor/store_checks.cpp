@@ -116,9 +116,9 @@ Findings ask_server(const GatewayOptions& options) {
     found.push_back(judge_clock(is_clock_synchronised(), std::nullopt));
     return found;
   }
-  const Millis before = wall_time().time_since_epoch();
+  const StoreTime before = wall_time();
   const auto census = ask_and_wait(**store, Count{});
-  const Millis after = wall_time().time_since_epoch();
+  const StoreTime after = wall_time();
   if (!census) {
     found.push_back(
         Finding::problem(store_check, census.error().detail, "look at the server and its log"));
@@ -132,10 +132,7 @@ Findings ask_server(const GatewayOptions& options) {
                                      "change the server's setting; docs/stores.md says what each "
                                      "one may lose"));
   }
-  // What the answer took is no difference of the clocks.
-  const Millis there = census->now.time_since_epoch();
-  const Millis ahead = there < before ? before - there : there > after ? after - there : Millis(0);
-  found.push_back(judge_clock(is_clock_synchronised(), ahead));
+  found.push_back(judge_clock(is_clock_synchronised(), clock_ahead(before, census->now, after)));
   return found;
 }
 

@@ -41,6 +41,11 @@ StoreTime wall_time() noexcept {
   return now + clock_shift().wall;
 }
 
+Millis clock_ahead(StoreTime before, StoreTime there, StoreTime after) noexcept {
+  if (there < before) return before - there;
+  return there > after ? after - there : Millis(0);
+}
+
 std::function<StoreTime()> moved_server_clock() {
   if (!clock_shift().by_test) return {};
   return [] {

@@ -22,6 +22,9 @@ HostClock this_host();
 /// The clocks of this_host(), read.
 StoreTime wall_time() noexcept;
 Millis uptime() noexcept;
+/// How far this machine's clock is before the store's, which said `there` between our `before` and
+/// `after`: what the answer took is no difference.
+Millis clock_ahead(StoreTime before, StoreTime there, StoreTime after) noexcept;
 /// For a store that uses its server's clock: that clock as a test moves it; empty if no test moves
 /// the clocks, so in every shipped binary.
 std::function<StoreTime()> moved_server_clock();

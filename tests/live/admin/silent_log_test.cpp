@@ -6,8 +6,9 @@
 
 #include "support/admin.hpp"
 #include "support/back_off.hpp"
+#include "support/moved_clock.hpp"
 
-/// A log that nobody reads, and what the probes say of a loop that stands still.
+/// A log that nobody reads, and what is said of a thread that stands still.
 namespace idem::test {
 namespace {
 
@@ -72,30 +73,37 @@ TEST_F(SilentLog, R01_is_whole_once_it_is_read_again) {
   EXPECT_EQ(process.output().find("log_lines_dropped"), std::string::npos);
 }
 
-/// Another thread of a child process, which does not run for as long as this object lives.
-class HeldThread {
+/// The threads of a child process that have this name. They do not run for as long as this lives.
+class HeldThreads {
  public:
-  HeldThread(pid_t process, const std::string& name) {
+  HeldThreads(pid_t process, const std::string& name) {
     const std::filesystem::path tasks = "/proc/" + std::to_string(process) + "/task";
     for (const auto& task : std::filesystem::directory_iterator(tasks)) {
       std::string comm;
       std::getline(std::ifstream(task.path() / "comm"), comm);
-      if (comm == name) thread_ = std::stoi(task.path().filename());
+      if (comm == name) hold(std::stoi(task.path().filename()));
     }
-    if (thread_ == 0 || ::ptrace(PTRACE_SEIZE, thread_, nullptr, nullptr) != 0) return;
-    if (::ptrace(PTRACE_INTERRUPT, thread_, nullptr, nullptr) != 0) return;
-    is_held_ = ::waitpid(thread_, nullptr, __WALL) == thread_;
   }
-  ~HeldThread() {
-    if (is_held_) ::ptrace(PTRACE_DETACH, thread_, nullptr, nullptr);
+  ~HeldThreads() {
+    for (const pid_t thread : held_) ::ptrace(PTRACE_DETACH, thread, nullptr, nullptr);
   }
-  HeldThread(const HeldThread&) = delete;
-  HeldThread& operator=(const HeldThread&) = delete;
-  bool is_held() const { return is_held_; }
+  HeldThreads(const HeldThreads&) = delete;
+  HeldThreads& operator=(const HeldThreads&) = delete;
+  bool are_held() const { return !held_.empty() && !may_not_; }
 
  private:
-  pid_t thread_ = 0;
-  bool is_held_ = false;
+  void hold(pid_t thread) {
+    if (::ptrace(PTRACE_SEIZE, thread, nullptr, nullptr) != 0) {
+      may_not_ = true;
+      return;
+    }
+    held_.push_back(thread);
+    may_not_ = may_not_ || ::ptrace(PTRACE_INTERRUPT, thread, nullptr, nullptr) != 0 ||
+               ::waitpid(thread, nullptr, __WALL) != thread;
+  }
+
+  std::vector<pid_t> held_;
+  bool may_not_ = false;
 };
 
 class StalledLoop : public Operated {
@@ -115,11 +123,12 @@ class StalledLoop : public Operated {
 TEST_F(StalledLoop, R02_the_probes_name_it_first_the_one_then_the_other) {
   EXPECT_EQ(get("/readyz").status, 200);
   {
-    const HeldThread held(gateway_->process().pid(), "idem-loop");
-    if (!held.is_held()) GTEST_SKIP() << "this kernel lets no parent trace its child";
+    const HeldThreads held(gateway_->process().pid(), "idem-loop");
+    if (!held.are_held()) GTEST_SKIP() << "this kernel lets no parent trace its child";
     const auto not_ready = until_503("/readyz");
     EXPECT_TRUE(is_problem(not_ready, 503, "loop_stalled")) << not_ready.raw;
     EXPECT_NE(not_ready.body.find("of the client listener"), std::string::npos) << not_ready.body;
+    EXPECT_GE(metric("idem_loop_stalled_seconds"), 5);
     EXPECT_EQ(get("/livez").status, 200) << "ten seconds later";
     const auto not_alive = until_503("/livez");
     EXPECT_TRUE(is_problem(not_alive, 503, "loop_stalled")) << not_alive.raw;
@@ -129,6 +138,39 @@ TEST_F(StalledLoop, R02_the_probes_name_it_first_the_one_then_the_other) {
   while (get("/livez").status != 200 && std::chrono::steady_clock::now() < end) back_off();
   EXPECT_EQ(get("/livez").status, 200);
   EXPECT_EQ(get("/readyz").status, 200);
+}
+
+class EndedLease : public Operated {
+ protected:
+  void SetUp() override {
+    provider_ = std::make_unique<Provider>();
+    ASSERT_TRUE(provider_->running());
+    auto moved = options(provider_->address());
+    moved.program = "idem-crash";
+    moved.environment = {clock_.environment()};
+    gateway_ = std::make_unique<Gateway>(std::move(moved));
+    ASSERT_TRUE(gateway_->running());
+  }
+  MovedClock clock_;
+};
+
+TEST_F(EndedLease, R28_has_its_line_and_its_count_also_where_a_retry_meets_it_first) {
+  IDEM_NEED_PROGRAM("idem-crash");
+  auto client = std::thread([&] { ask(charge("k", "hold=h")); });
+  ASSERT_TRUE(provider_->wait_held("h", 1));
+  {
+    const HeldThreads sweeper(gateway_->process().pid(), "idem-workers");
+    if (sweeper.are_held()) {
+      clock_.pass(3600);
+      EXPECT_TRUE(is_problem(ask(charge("k")), 409, "outcome_unknown"));
+      EXPECT_TRUE(gateway_->process().wait_for_line("warning lease_expired operation_ref="));
+      EXPECT_NE(gateway_->process().output().find("from=in_progress to=unknown"),
+                std::string::npos);
+      EXPECT_EQ(metric("idem_zombie_keys_total"), 1);
+    }
+  }
+  provider_->release("h");
+  client.join();
 }
 
 }  // namespace

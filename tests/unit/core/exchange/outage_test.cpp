@@ -121,11 +121,30 @@ TEST(Metrics, V31_every_count_has_a_series_of_zero_from_the_start) {
         "idem_answers_total{route=\"pay\",status=\"201\"} 0",
         "idem_answers_total{route=\"other\",status=\"503\"} 0",
         "idem_dead_letters{destination=\"shop\"} 0", "idem_outbox_messages{destination=\"shop\"} 0",
+        "idem_worker_turns_total{worker=\"lifecycle\"} 0",
+        "idem_worker_turns_total{worker=\"reconciler\"} 0",
         "idem_build_info{version=\"1.2.3\"} 1"}) {
     EXPECT_NE(text.find("\n" + std::string(sample) + "\n"), std::string::npos) << sample;
   }
   EXPECT_NE(text.find("\nidem_provider_last_answer_age_seconds{provider=\"bank\"} "),
             std::string::npos);
+}
+
+TEST(Metrics, R28_disk_and_clock_have_series_once_they_were_looked_at) {
+  metrics::Registry registry(metrics::TenantLabel::off, Secret{});
+  auto& disk = registry.add_disk("store");
+  std::string text = registry.exposition({});
+  for (const auto* name : {"\nidem_disk_free_bytes{", "\nidem_clock_", "\nidem_loop_stalled"}) {
+    EXPECT_EQ(text.find(name), std::string::npos) << name;
+  }
+  disk.free_bytes = 1'000;
+  registry.clock()->was_seen = true;
+  registry.clock()->ahead = -2'500;
+  text = registry.exposition({.census = {}, .loop_stalled = Millis(6'000)});
+  for (const auto* sample : {"idem_disk_free_bytes{of=\"store\"} 1000", "idem_clock_synchronised 0",
+                             "idem_clock_ahead_seconds -2.5", "idem_loop_stalled_seconds 6"}) {
+    EXPECT_NE(text.find("\n" + std::string(sample) + "\n"), std::string::npos) << sample;
+  }
 }
 
 TEST(Metrics, V31_a_counter_is_there_also_while_the_store_does_not_answer) {
