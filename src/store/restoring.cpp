@@ -1,6 +1,7 @@
 #include "store/restoring.hpp"
 
 #include "core/record/store_clock.hpp"
+#include "store/file_access.hpp"
 
 #include <idem/fingerprint.hpp>
 
@@ -10,7 +11,6 @@
 
 #include <array>
 #include <cerrno>
-#include <cstring>
 #include <ctime>
 #include <filesystem>
 
@@ -67,17 +67,21 @@ StoreFileError store_is_there(const std::string& path) {
           path + ": there is a store already; --replace moves it to another name, which it prints"};
 }
 
-StoreFileError store_is_open(const std::string& path) {
-  return {ErrorKind::refused,
-          path + ": a process has this store open: stop the gateway, worker or service first"};
+std::unexpected<StoreFileError> not_locked(const std::string& path, int error) {
+  if (error != EWOULDBLOCK) {
+    return std::unexpected(
+        StoreFileError{ErrorKind::failed, file_failure(path, "cannot be locked", error)});
+  }
+  return std::unexpected(StoreFileError{
+      ErrorKind::refused,
+      path + ": a process has this store open: stop the gateway, worker or service first"});
 }
 
 std::expected<void, StoreFileError> give_to_owner(const std::string& made,
                                                   const std::string& path) {
   if (::geteuid() != 0) return {};
   const auto failure = [](const std::string& at, const char* doing) {
-    return std::unexpected(
-        StoreFileError{ErrorKind::failed, at + ": " + doing + ": " + std::strerror(errno)});
+    return std::unexpected(StoreFileError{ErrorKind::failed, file_failure(at, doing, errno)});
   };
   struct stat owner{};
   const std::string folder = std::filesystem::path(path).parent_path().string();

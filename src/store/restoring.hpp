@@ -19,7 +19,8 @@ std::string name_for_old(const std::string& path);
 std::optional<StoreFileError> why_not_restored(const RestoreOrder& order,
                                                const StoreFileReport& backup);
 StoreFileError store_is_there(const std::string& path);
-StoreFileError store_is_open(const std::string& path);
+/// An errno of its lock: a process has the store (EWOULDBLOCK), or nobody can know.
+std::unexpected<StoreFileError> not_locked(const std::string& path, int error);
 
 /// Root makes a file or a directory for the user of the gateway: that of what is at `path`, or of
 /// its folder.

@@ -133,6 +133,7 @@ inline const std::map<std::string, std::vector<std::string>> allowed{
       "gateway/",
       "webhook/",
       "config/",
+      "store/file_access.hpp",
       "store/known_kinds.hpp",
       "store/migration.hpp",
       "store/store_file.hpp",

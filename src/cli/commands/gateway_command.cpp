@@ -62,8 +62,8 @@ class GatewayProcess {
     if (!options_.destinations.empty() && store_->transactions() == nullptr) {
       return fail({no_outbox(), usage});
     }
-    auto spill = http::SpillSpace::open(options_.spill_dir);
-    if (!spill) return fail({given_.spill_dir.place.text() + ": " + spill.error()});
+    auto spill = open_spill_folder(given_, options_);
+    if (!spill) return fail({spill.error()});
     spill_ = std::move(*spill);
     auto waiters = std::make_shared<gateway::Waiters>(
         *store_, options_.connections / limits::waiters_connections_divisor);

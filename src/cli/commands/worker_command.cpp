@@ -53,10 +53,8 @@ class WorkerProcess {
     if (!options_.destinations.empty() && store_->transactions() == nullptr) {
       return std::unexpected(StartFailure{no_outbox(), usage});
     }
-    auto spill = http::SpillSpace::open(options_.spill_dir);
-    if (!spill) {
-      return std::unexpected(StartFailure{given_.spill_dir.place.text() + ": " + spill.error()});
-    }
+    auto spill = open_spill_folder(given_, options_);
+    if (!spill) return std::unexpected(StartFailure{spill.error()});
     spill_ = std::move(*spill);
     registry_ =
         std::make_unique<metrics::Registry>(options_.tenant_label, store_->identity().secret);

@@ -2,6 +2,7 @@
 
 #include "cli/settings/config_check.hpp"
 #include "core/bytes/rfc3339.hpp"
+#include "store/file_access.hpp"
 #include "store/known_kinds.hpp"
 
 #include <fmt/format.h>
@@ -9,6 +10,8 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
+#include <cstring>
 
 namespace idem::cli::doctor {
 namespace {
@@ -47,7 +50,11 @@ void check_private_file(Findings& found, const std::string& what, const std::str
   const std::string check = what + " " + file;
   struct stat state{};
   if (::stat(file.c_str(), &state) != 0) {
-    found.push_back(Finding::problem(check, "it is not there", "make it, or write another path"));
+    const int error = errno;
+    const bool is_missing = error == ENOENT || error == ENOTDIR;
+    found.push_back(Finding::problem(
+        check, is_missing ? "it is not there" : "this user cannot look at it",
+        is_missing ? "make it, or write another path" : words_on(error, file, file)));
     return;
   }
   if ((state.st_mode & (S_IROTH | S_IWOTH)) != 0) {
@@ -59,9 +66,9 @@ void check_private_file(Findings& found, const std::string& what, const std::str
     return;
   }
   if (::access(file.c_str(), R_OK) != 0) {
-    found.push_back(Finding::problem(check, "this user cannot read it",
-                                     "run idem doctor as the gateway's user; if this is that user, "
-                                     "give it the file (chown)"));
+    found.push_back(Finding::problem(
+        check, with_advice(std::string("this user cannot read it: ") + std::strerror(errno), file),
+        "run idem doctor as the gateway's user; if this is that user, do what the sentence says"));
     return;
   }
   found.push_back(Finding::ok(check, "no other user can read it"));

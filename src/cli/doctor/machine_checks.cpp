@@ -2,15 +2,20 @@
 
 #include "cli/process/resources.hpp"
 #include "cli/settings/paths.hpp"
+#include "store/file_access.hpp"
 #include "store/known_kinds.hpp"
 
 #include <fmt/format.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <array>
+#include <cerrno>
 #include <cstdlib>
+#include <cstring>
+#include <filesystem>
 
 namespace idem::cli::doctor {
 namespace {
@@ -155,15 +160,20 @@ Findings check_machine(const GatewayOptions& options) {
   const auto add = [&](const std::string& check, const std::string& folder, bool holds_store) {
     const auto facts = disk_facts_of(folder);
     if (!facts) {
-      found.push_back(Finding::problem(check, "the folder is not there, or cannot be asked about",
-                                       "make it, or write another path"));
+      struct stat state{};
+      const int error = ::stat(folder.c_str(), &state) != 0 ? errno : 0;
+      const bool is_known = error != 0 && error != ENOENT;
+      found.push_back(Finding::problem(
+          check, "the folder is not there, or cannot be asked about",
+          is_known ? words_on(error, folder, folder) : "make it, or write another path"));
       return;
     }
     std::ranges::move(judge_disk(check, *facts, holds_store), std::back_inserter(found));
     if (!facts->is_read_only && ::access(folder.c_str(), W_OK | X_OK) != 0) {
-      found.push_back(Finding::problem(check, "this user cannot write there",
+      const std::string why = std::string("this user cannot write there: ") + std::strerror(errno);
+      found.push_back(Finding::problem(check, with_advice(why, folder + "/file"),
                                        "run idem doctor as the gateway's user; if this is that "
-                                       "user, give it the folder (chown)"));
+                                       "user, do what the sentence says"));
     }
   };
   if (const auto path = path_in(options.store)) {

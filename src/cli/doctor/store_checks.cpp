@@ -3,6 +3,7 @@
 #include "cli/doctor/machine_checks.hpp"
 #include "cli/settings/opening.hpp"
 #include "core/record/store_clock.hpp"
+#include "store/file_access.hpp"
 #include "store/known_kinds.hpp"
 
 #include <idem/open_store.hpp>
@@ -12,6 +13,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <cerrno>
+#include <cstring>
 #include <filesystem>
 #include <mutex>
 
@@ -32,9 +35,10 @@ Findings look_at_mode(const std::string& path) {
         (S_ISDIR(state.st_mode) ? "chmod 0700 " : "chmod 0600 ") + path)};
   }
   if (::access(path.c_str(), R_OK | W_OK) != 0) {
-    return {Finding::problem("store file", "this user cannot write " + path,
-                             "run idem doctor as the gateway's user; if this is that user, give it "
-                             "the file (chown)")};
+    return {Finding::problem(
+        "store file",
+        with_advice("this user cannot write " + path + ": " + std::strerror(errno), path),
+        "run idem doctor as the gateway's user; if this is that user, do what the sentence says")};
   }
   return {Finding::ok("store file", "only its owner reads and writes it")};
 }
@@ -57,13 +61,14 @@ Findings look_at_file(const StoreFileKind& kind, const std::string& path,
     return found;
   }
   if (!report) {
-    // Nobody should restore, and so forget keys, because of a permission.
-    const bool may_not = report.error().why.find("Permission denied") != std::string::npos;
+    // Nobody should restore, and so forget keys, because of a right.
+    const bool is_the_machines = report.error().kind == StoreFileError::Kind::failed;
     found.push_back(Finding::problem(store_check, report.error().why,
-                                     may_not ? "run this as the gateway's user, and let that user "
-                                               "own the file and its folder"
-                                             : "idem store check looks at all of it; idem store "
-                                               "restore makes a store of a backup"));
+                                     is_the_machines
+                                         ? "do what the sentence says; bring back no copy of the "
+                                           "store for it"
+                                         : "idem store check looks at all of it; idem store "
+                                           "restore makes a store of a backup"));
     return found;
   }
   if (const auto why = why_file_refuses(*report, path, wanted_id)) {

@@ -1,5 +1,6 @@
 #include "cli/settings/opening.hpp"
 
+#include "store/file_access.hpp"
 #include "store/known_kinds.hpp"
 #include "store/migration.hpp"
 
@@ -8,6 +9,7 @@
 #include <idem/store_wait.hpp>
 
 #include <atomic>
+#include <filesystem>
 #include <memory>
 #include <numeric>
 
@@ -93,6 +95,9 @@ std::expected<std::unique_ptr<Store>, StartFailure> open_configured_store(
   const auto warn = [log](const std::string& warning) {
     log(LogLevel::warning, "store_warning", {{"reason", warning}});
   };
+  if (const auto path = path_in(options.store)) {
+    if (const auto why = why_not_as_root(*path)) warn(*why);
+  }
   OpenedStore opened;
   auto store = open_store(options.store, identity_settings(options),
                           {.migrate = options.migrate,
@@ -120,6 +125,19 @@ std::expected<std::unique_ptr<Store>, StartFailure> open_configured_store(
   }
   log(LogLevel::info, "store_opened", {{"place", opened.place}, {"store_id", opened.id}, records});
   return std::move(*store);
+}
+
+std::expected<std::unique_ptr<http::SpillSpace>, std::string> open_spill_folder(
+    const GatewayFlags& given, const GatewayOptions& options) {
+  auto space = http::SpillSpace::open(options.spill_dir);
+  if (space) return space;
+  const std::string place =
+      given.spill_dir.given
+          ? given.spill_dir.place.text()
+          : "spill_dir is not given, so that it is the folder of the store; it may name "
+            "another";
+  const std::string made = (std::filesystem::path(options.spill_dir) / "body").string();
+  return std::unexpected(place + ": " + with_advice(space.error(), made));
 }
 
 }  // namespace idem::cli

@@ -2,6 +2,7 @@
 
 #include "cli/log/process_log.hpp"
 #include "cli/settings/settings_source.hpp"
+#include "http/spill_space.hpp"
 #include "store/store_file.hpp"
 
 #include <expected>
@@ -34,5 +35,10 @@ std::expected<void, StartFailure> adopt_routes(Store& store, const std::string& 
 /// further start with them succeeds while its records live.
 std::expected<std::unique_ptr<Store>, StartFailure> open_configured_store(
     const GatewayOptions& options, bool make, const LogSink& log);
+
+/// The folder for large bodies. The error is a sentence that says which setting names it, and what
+/// to do.
+std::expected<std::unique_ptr<http::SpillSpace>, std::string> open_spill_folder(
+    const GatewayFlags& given, const GatewayOptions& options);
 
 }  // namespace idem::cli

@@ -163,7 +163,9 @@ class StepMaker {
     if (!id) return std::optional<Claimed>();
     auto found = context_.table.load(*id, Parts::all, context_.now);
     if (!found || !*found) {  // None: the index says that it is due, and there is no row.
-      context_.table.hide_from_claims(*id);
+      // What only cannot be opened for now stays due.
+      const bool is_lost = found || found.error().code == StoreError::Code::damaged;
+      if (is_lost) context_.table.hide_from_claims(*id);
       if (found) return std::optional<Claimed>();
       return std::unexpected(std::move(found.error()));
     }
@@ -384,8 +386,8 @@ class StepMaker {
     for (const RecordId& id : due) {
       auto found = context_.table.load(id, Parts::slot, context_.now);
       if (!found || !*found) {
-        context_.table.hide_from_lifecycle(id);
         const bool is_damaged = !found && found.error().code == StoreError::Code::damaged;
+        if (found || is_damaged) context_.table.hide_from_lifecycle(id);
         if (is_damaged) steps.push_back({id, State{}, std::nullopt, {}, true});
         continue;
       }

@@ -4,6 +4,8 @@
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
 
+#include <cerrno>
+#include <cstring>
 #include <utility>
 
 namespace idem::embedded {
@@ -37,7 +39,14 @@ PathInUse::PathInUse(std::string path, int file) : path_(std::move(path)) {
 }
 
 std::string PathInUse::what_is_wrong() const {
-  if (path_.empty() || at(path_) == which_) return {};
+  if (path_.empty()) return {};
+  const auto found = at(path_);
+  const int error = errno;
+  if (found == which_) return {};
+  if (!found && error != ENOENT && error != ENOTDIR) {
+    return path_ + " cannot be looked at any more: " + std::strerror(error) +
+           "; nothing says that it is gone: give this process its right again";
+  }
   return path_ + " was moved, replaced or deleted while the store had it open";
 }
 

@@ -1,5 +1,6 @@
 #include "store/log/backup_store.hpp"
 
+#include "store/file_access.hpp"
 #include "store/log/check_store.hpp"
 #include "store/log/copy_store.hpp"
 #include "store/log/log_store.hpp"
@@ -15,7 +16,6 @@
 
 #include <cerrno>
 #include <cstdio>
-#include <cstring>
 #include <filesystem>
 
 namespace idem::segments {
@@ -25,8 +25,7 @@ using Kind = StoreFileError::Kind;
 using Done = std::expected<void, StoreFileError>;
 
 std::unexpected<StoreFileError> system_failure(const std::string& path, std::string_view doing) {
-  return std::unexpected(
-      StoreFileError{Kind::failed, fmt::format("{}: {}: {}", path, doing, std::strerror(errno))});
+  return std::unexpected(StoreFileError{Kind::failed, file_failure(path, doing, errno)});
 }
 
 bool exists(const std::string& path) {
@@ -73,29 +72,30 @@ class OwnerLock {
   explicit OwnerLock(const std::string& path)
       : directory_(path),
         file_(::open((path + "/index/LOCK").c_str(), O_RDWR | O_CLOEXEC)),
-        is_missing_(file_ < 0 && (errno == ENOENT || errno == ENOTDIR)) {}
+        error_(file_ < 0 ? errno : 0) {}
   ~OwnerLock() {
     if (file_ >= 0) ::close(file_);
   }
   OwnerLock(const OwnerLock&) = delete;
   OwnerLock& operator=(const OwnerLock&) = delete;
 
-  /// A store without the file is damaged, and no process has it open. False: one has, or nobody
-  /// knows.
-  bool take() const {
+  /// A store without the file is damaged, and no process has it open. An errno, EWOULDBLOCK if a
+  /// process has it; 0: it is taken.
+  int take() const {
     // A file in its place has no process either.
-    if (!directory_.take() && errno != ENOTDIR) return false;
-    if (file_ < 0) return is_missing_;
+    if (!directory_.take() && errno != ENOTDIR) return errno;
+    if (file_ < 0) return error_ == ENOENT || error_ == ENOTDIR ? 0 : error_;
     struct flock range{};
     range.l_type = F_WRLCK;
     range.l_whence = SEEK_SET;
-    return ::fcntl(file_, F_OFD_SETLK, &range) == 0;
+    if (::fcntl(file_, F_OFD_SETLK, &range) == 0) return 0;
+    return errno == EACCES ? EWOULDBLOCK : errno;
   }
 
  private:
   DirectoryLock directory_;
   int file_;
-  bool is_missing_;
+  int error_;
 };
 
 /// Puts a backup in place of what is at a path.
@@ -129,7 +129,7 @@ class Restoring {
     if (!exists(path_)) return {};
     if (!order_.keep_old) return std::unexpected(store_is_there(path_));
     lock_.emplace(path_);
-    if (!lock_->take()) return std::unexpected(store_is_open(path_));
+    if (const int error = lock_->take(); error != 0) return not_locked(path_, error);
     restored_.old_store = name_for_old(path_);
     return {};
   }

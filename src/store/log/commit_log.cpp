@@ -2,6 +2,7 @@
 
 #include "core/bytes/byte_cursor.hpp"
 #include "core/bytes/checksum.hpp"
+#include "store/file_access.hpp"
 #include "store/log/files.hpp"
 
 #include <idem/fingerprint.hpp>
@@ -128,7 +129,10 @@ std::expected<void, std::string> CommitLog::replay(const std::function<void(cons
   bool is_first = true;
   for (std::uint32_t file = files_.first(); files_.has(file); ++file) {
     const auto bytes = files_.whole(file);
-    if (!bytes) return std::unexpected(files_.path_of(file) + " cannot be read");
+    if (!bytes) {
+      return std::unexpected(
+          fmt::format("{} cannot be read: {}", files_.path_of(file), std::strerror(errno)));
+    }
     if (current_ != 0) last_in_[current_] = number_;
     current_ = file;
     end_ = 0;
@@ -173,7 +177,12 @@ std::expected<void, std::string> CommitLog::look_at_format() { return read_forma
 /// would find in a file that is used again.
 std::expected<void, std::string> CommitLog::read_format(bool may_make) {
   const std::string path = files_.folder() + "/format";
-  std::string bytes = whole_file(path).value_or(std::string());
+  errno = 0;
+  const auto found = whole_file(path);
+  if (!found && errno != 0 && errno != ENOENT) {
+    return std::unexpected(path + " cannot be read: " + words_on(errno, path, files_.folder()));
+  }
+  std::string bytes = found.value_or(std::string());
   if (bytes.empty()) {
     if (!may_make || !files_.is_empty()) return std::unexpected(path + " is missing");
     random_bytes(salt_);
@@ -207,7 +216,8 @@ std::expected<void, std::string> CommitLog::write_format(std::uint32_t format) {
   append_checksum(RecordId{}, bytes);
   format_ = format;
   if (write_whole(files_.folder(), path, bytes)) return {};
-  return std::unexpected(fmt::format("{} cannot be written: {}", path, std::strerror(errno)));
+  return std::unexpected(
+      fmt::format("{} cannot be written: {}", path, words_on(errno, path, files_.folder())));
 }
 
 // A file that a crash left without a frame is used as it is. One that grows ends early.

@@ -1,6 +1,7 @@
 #include "store/log/copy_store.hpp"
 
 #include "store/embedded/room_on_disk.hpp"
+#include "store/file_access.hpp"
 #include "store/log/files.hpp"
 #include "store/log/shards.hpp"
 
@@ -13,7 +14,6 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <cstring>
 #include <filesystem>
 
 namespace idem::segments {
@@ -27,8 +27,8 @@ std::unexpected<StoreFileError> copy_failure(const std::string& path, std::strin
       StoreFileError{StoreFileError::Kind::failed, fmt::format("{}: {}", path, why)});
 }
 std::unexpected<StoreFileError> cannot_write(const std::string& path) {
-  return copy_failure(
-      path, fmt::format("cannot be written: {}; look for room on its disk", std::strerror(errno)));
+  return std::unexpected(
+      StoreFileError{StoreFileError::Kind::failed, file_failure(path, "cannot be written", errno)});
 }
 
 /// The files of versions, with what its process had not written into them yet.

@@ -4,7 +4,9 @@
 #include "core/bytes/checksum.hpp"
 #include "core/bytes/last_words.hpp"
 #include "store/embedded/room_on_disk.hpp"
+#include "store/file_access.hpp"
 #include "store/log/files.hpp"
+#include "store/log/index_failure.hpp"
 #include "store/log/index_options.hpp"
 #include "store/log/making.hpp"
 #include "store/log/torn_manifest.hpp"
@@ -20,7 +22,6 @@
 #include <cerrno>
 #include <cstdio>
 #include <cstdlib>
-#include <cstring>
 #include <filesystem>
 
 namespace idem::segments {
@@ -39,21 +40,6 @@ constexpr std::uint64_t cut_off_attempt_bytes = 8UL << 10U;
 
 std::unexpected<StoreError> refused(std::string detail) {
   return std::unexpected(StoreError{StoreError::Code::refused, std::move(detail)});
-}
-
-std::string damaged(const std::string& path, const std::string& what) {
-  return fmt::format(
-      "{}: is damaged: {}. Keys could run again, so it is not opened and nothing was changed: "
-      "bring back a copy of the store",
-      path, what);
-}
-
-StoreError database_failure(const std::string& path, const Status& status) {
-  const std::string text = status.ToString();
-  if (status.IsIOError() && text.find("lock") != std::string::npos) {
-    return {StoreError::Code::unavailable, owned_by_another(path)};
-  }
-  return {StoreError::Code::refused, fmt::format("{}: {}", path, text)};
 }
 
 /// The number of the frame that the index ends with.
@@ -87,7 +73,7 @@ std::expected<std::unique_ptr<Database>, StoreError> Database::open(const Databa
     return refused(fmt::format("{}: {}", how.path, *why));
   }
   if (!undo_unfinished_mending(index_of(how.path))) {
-    return refused(fmt::format("{}: cannot be written to: {}", how.path, std::strerror(errno)));
+    return refused(file_failure(how.path, "cannot be written to", errno));
   }
   std::unique_ptr<Database> made(new Database(how, running));
   Status opened = made->open_index(index_options(how.sizes), how.sizes);
@@ -117,7 +103,7 @@ std::expected<std::unique_ptr<Database>, StoreError> Database::open(const Databa
     return refused(fmt::format("{}: {}", how.path, *why));
   }
   if (!making->finish()) {
-    return refused(fmt::format("{}: cannot be written to: {}", how.path, std::strerror(errno)));
+    return refused(file_failure(how.path, "cannot be written to", errno));
   }
   made->making_.emplace(std::move(*making));
   made->index_ = embedded::PathInUse(index_of(how.path));
@@ -154,7 +140,7 @@ std::string Database::damage_of_index() {
     const std::unique_ptr<::rocksdb::Iterator> at(db_->NewIterator(once, family));
     at->SeekToFirst();
     while (at->Valid()) at->Next();
-    if (!at->status().ok()) return at->status().ToString();
+    if (!at->status().ok()) return words_of(at->status(), path_);
   }
   return {};
 }
@@ -271,6 +257,10 @@ void Database::flush_index() {
   if (!asked.ok() && !asked.IsTryAgain()) fail_closed(asked, "flush");
 }
 
+std::optional<std::string> Database::why_not_opened(std::uint64_t place) {
+  return records_.why_not_opened(path_, place);
+}
+
 std::string Database::what_is_lost() {
   std::string lost = log_.what_is_lost();
   if (lost.empty()) lost = ids_.what_is_lost();
@@ -340,7 +330,7 @@ std::expected<bool, std::string> Database::get(Family family, std::string_view k
   if (status.ok()) return true;
   if (status.IsNotFound()) return false;
   if (!status.IsCorruption() && !is_look_) fail_closed(status, "read");
-  return std::unexpected(status.ToString());
+  return std::unexpected(words_of(status, path_));
 }
 
 std::expected<bool, std::string> Database::find(Family family, std::string_view key,
@@ -349,7 +339,7 @@ std::expected<bool, std::string> Database::find(Family family, std::string_view 
   if (status.ok()) return true;
   if (status.IsNotFound()) return false;
   if (!status.IsCorruption() && !is_look_) fail_closed(status, "read");
-  return std::unexpected(status.ToString());
+  return std::unexpected(words_of(status, path_));
 }
 
 IndexCursor Database::iterate(Family family) {
@@ -420,11 +410,11 @@ void Database::append_framed(std::string_view bytes) {
 
 std::expected<void, std::string> Database::copy_log_to(const std::string& path) {
   const std::string folder = path + "/commits";
-  if (::mkdir(folder.c_str(), 0700) != 0) return std::unexpected(std::strerror(errno));
+  if (::mkdir(folder.c_str(), 0700) != 0) return std::unexpected(words_on(errno, folder, path));
   const auto format = whole_file(path_ + "/commits/format");
   if (!format) return std::unexpected(path_ + "/commits/format cannot be read");
   if (!write_whole(folder, folder + "/format", *format)) {
-    return std::unexpected(std::strerror(errno));
+    return std::unexpected(words_on(errno, folder, path));
   }
   Background background;
   CommitLog log(folder, records_.file_bytes(), background);
@@ -463,12 +453,12 @@ std::expected<void, std::string> Database::copy_index_to(const std::string& path
   if (status.ok()) status = to->Write(without_log(), &batch);
   if (status.ok()) status = to->Flush({}, handles);
   for (auto* const handle : handles) to->DestroyColumnFamilyHandle(handle);
-  if (!status.ok()) return std::unexpected(status.ToString());
+  if (!status.ok()) return std::unexpected(words_of(status, path));
   return {};
 }
 
 void Database::fail_closed(const Status& status, std::string_view doing) const noexcept {
-  fail_closed(status.ToString(), doing);
+  fail_closed(words_of(status, path_), doing);
 }
 
 void Database::fail_closed(std::string_view why, std::string_view doing) const noexcept {

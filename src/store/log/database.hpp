@@ -100,6 +100,8 @@ class Database {
   bool read_version(std::uint64_t place, std::size_t size, std::string& into) {
     return records_.read(place, size, into);
   }
+  /// After that: what keeps this process from the file, if it is no damage.
+  std::optional<std::string> why_not_opened(std::uint64_t place);
   std::uint32_t current_file() const noexcept { return records_.current(); }
   /// 0: there is no such file.
   std::uint64_t size_of_file(std::uint32_t file) const { return records_.size_of(file); }

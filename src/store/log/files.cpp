@@ -1,6 +1,7 @@
 #include "store/log/files.hpp"
 
 #include "core/bytes/last_words.hpp"
+#include "store/file_access.hpp"
 
 #include <fcntl.h>
 #include <sys/stat.h>
@@ -9,7 +10,6 @@
 #include <cerrno>
 #include <cstdio>
 #include <cstdlib>
-#include <cstring>
 
 namespace idem::segments {
 
@@ -64,7 +64,7 @@ void sync_folder(const std::string& folder) {
 
 void fail_closed(const std::string& folder, std::string_view doing) noexcept {
   say_last_words("idem: log store failed path=" + folder + " doing=" + std::string(doing) + ": " +
-                 std::strerror(errno) + "; stopping");
+                 words_on(errno, folder, folder) + "; stopping");
   std::abort();
 }
 

@@ -4,6 +4,7 @@
 #include "core/record/stored_record_codec.hpp"
 #include "core/record/which_store.hpp"
 #include "core/transitions/transitions.hpp"
+#include "store/file_access.hpp"
 #include "store/log/compaction.hpp"
 #include "store/log/making.hpp"
 #include "store/log/meta.hpp"
@@ -15,7 +16,6 @@
 
 #include <cerrno>
 #include <chrono>
-#include <cstring>
 #include <filesystem>
 #include <thread>
 
@@ -107,11 +107,13 @@ std::string contradiction(StoreLook& look, std::optional<StoreIdentity>& found,
 std::optional<StoreFileError> why_no_store(const std::string& path) {
   struct stat found{};
   if (::stat(path.c_str(), &found) != 0) {
-    const bool is_missing = errno == ENOENT || errno == ENOTDIR;
-    return StoreFileError{
-        is_missing ? Kind::not_found : Kind::failed,
-        path + (is_missing ? ": there is no such directory"
-                           : std::string(": cannot be read: ") + std::strerror(errno))};
+    const int error = errno;
+    if (const auto why = why_dangling(path))
+      return StoreFileError{Kind::failed, path + ": " + *why};
+    const bool is_missing = error == ENOENT || error == ENOTDIR;
+    return StoreFileError{is_missing ? Kind::not_found : Kind::failed,
+                          is_missing ? path + ": there is no such directory"
+                                     : file_failure(path, "cannot be read", error)};
   }
   if (!S_ISDIR(found.st_mode)) {
     return StoreFileError{Kind::refused, path + ": is a file, and the store is a directory"};
@@ -123,8 +125,11 @@ std::optional<StoreFileError> why_no_store(const std::string& path) {
   }
   const std::string format = path + "/commits/format";
   if (::stat(format.c_str(), &found) == 0) return std::nullopt;
-  if (errno == ENOENT) return StoreFileError{Kind::refused, path + ": is no store of Idem"};
-  return StoreFileError{Kind::failed, format + ": cannot be read: " + std::strerror(errno)};
+  if (errno == ENOENT) {
+    return StoreFileError{Kind::refused,
+                          path + ": is no store of Idem; write the path of a store or of a backup"};
+  }
+  return StoreFileError{Kind::failed, part_failure(path, format, "cannot be read", errno)};
 }
 
 namespace {
@@ -179,6 +184,9 @@ std::expected<Layout, StoreFileError> layout_of(const std::string& path, Look& f
 
 std::expected<StoreLook, StoreFileError> look_at_store(const std::string& path,
                                                        CutOffMove cut_off) {
+  if (auto why = why_no_access(path, FileUse::reading)) {
+    return std::unexpected(StoreFileError{Kind::failed, std::move(*why)});
+  }
   StoreLook look{.layout = {}, .shards = {}, .taken_at = wall_time()};
   auto first = look_at_shard(path);
   if (!first) return std::unexpected(std::move(first.error()));

@@ -9,12 +9,12 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
-#include <cstring>
 #include <filesystem>
 #include <set>
 #include <string_view>
 #include <system_error>
 #include <utility>
+#include <vector>
 
 namespace idem::segments {
 namespace {
@@ -65,8 +65,8 @@ std::unexpected<StoreError> making_refused(std::string why) {
   return std::unexpected(StoreError{StoreError::Code::refused, std::move(why)});
 }
 
-std::unexpected<StoreError> cannot(const std::string& path, const char* what) {
-  return making_refused(fmt::format("{}: cannot be {}: {}", path, what, std::strerror(errno)));
+std::unexpected<StoreError> cannot(const std::string& path, const char* doing) {
+  return making_refused(file_failure(path, doing, errno));
 }
 
 bool sync_directory(const std::string& path) {
@@ -97,20 +97,21 @@ std::expected<Making, StoreError> Making::begin(const std::string& path) {
   const auto parent = fs::path(path).parent_path();
   if (!fs::is_directory(parent, code)) {
     return making_refused(
-        fmt::format("{}: the directory {} does not exist", path, parent.string()));
+        fmt::format("{}: the directory {} does not exist; make it, or write another path", path,
+                    parent.string()));
   }
   if (fs::exists(path, code) && !fs::is_directory(path, code)) {
     return making_refused(path + ": is a file, and the store is a directory");
   }
-  if (::mkdir(path.c_str(), 0700) != 0 && errno != EEXIST) return cannot(path, "created");
+  if (::mkdir(path.c_str(), 0700) != 0 && errno != EEXIST) return cannot(path, "cannot be created");
   DirectoryLock lock(path);
   if (!lock.take()) {
-    if (errno != EWOULDBLOCK) return cannot(path, "locked");
+    if (errno != EWOULDBLOCK) return cannot(path, "cannot be locked");
     return std::unexpected(StoreError{StoreError::Code::unavailable, owned_by_another(path)});
   }
   Making making(path, std::move(lock));
   std::set<std::string> names = names_in(path, code);
-  if (code) return making_refused(fmt::format("{}: cannot be read: {}", path, code.message()));
+  if (code) return making_refused(file_failure(path, "cannot be read", code.value()));
   const bool has_mark = names.erase(mark_name) > 0;
   if (names.erase(found_name) > 0 && names.empty() &&
       !names_in(fs::path(path) / found_name, code).empty()) {
@@ -130,9 +131,9 @@ std::expected<Making, StoreError> Making::begin(const std::string& path) {
         "which it did not make: if that is a store that you brought back, delete {}",
         path, mark_name, *other, mark_of(path)));
   }
-  if (!put_mark(path)) return cannot(path, "written to");
+  if (!put_mark(path)) return cannot(path, "cannot be written to");
   making.is_new_ = true;
-  if (!making.remove_parts()) return cannot(path, "cleared");
+  if (!making.remove_parts()) return cannot(path, "cannot be cleared");
   return making;
 }
 
@@ -189,8 +190,18 @@ bool DirectoryLock::take() const {
   return false;
 }
 
+std::optional<std::string> why_no_access(const std::string& path, FileUse use) {
+  std::vector<FilePart> files{{path, false}, {mark_of(path)}};
+  for (const std::string_view part : parts) files.push_back({path + "/" + std::string(part)});
+  files.push_back({path + "/shards"});
+  return idem::why_no_access(path, files, use);
+}
+
 std::string owned_by_another(const std::string& path) {
-  return fmt::format("another process owns {}: one store serves one process at a time", path);
+  return fmt::format(
+      "another process owns {0}: one store serves one process at a time (fuser -v {0}/index/LOCK "
+      "names it)",
+      path);
 }
 
 bool is_being_made(const std::string& path) {

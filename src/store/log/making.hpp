@@ -1,8 +1,11 @@
 #pragma once
 
+#include "store/file_access.hpp"
+
 #include <idem/store.hpp>
 
 #include <expected>
+#include <optional>
 #include <string>
 
 namespace idem::segments {
@@ -12,6 +15,10 @@ namespace idem::segments {
 bool has_store(const std::string& path);
 /// Its making is under way, or was cut off.
 bool is_being_made(const std::string& path);
+
+/// Why this process may not use the store in the directory `path`, or a part of it: asked before
+/// anything takes a part that cannot be opened for one that is missing or damaged.
+std::optional<std::string> why_no_access(const std::string& path, FileUse use);
 
 /// "another process owns PATH: ..."
 std::string owned_by_another(const std::string& path);

@@ -1,5 +1,7 @@
 #include "store/log/numbered_files.hpp"
 
+#include "store/file_access.hpp"
+
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <sys/stat.h>
@@ -8,7 +10,6 @@
 #include <algorithm>
 #include <cerrno>
 #include <charconv>
-#include <cstring>
 #include <filesystem>
 #include <utility>
 
@@ -21,7 +22,8 @@ NumberedFiles::~NumberedFiles() {
 
 std::expected<void, std::string> NumberedFiles::open() {
   if (::mkdir(folder_.c_str(), 0700) != 0 && errno != EEXIST) {
-    return std::unexpected(fmt::format("{} cannot be made: {}", folder_, std::strerror(errno)));
+    return std::unexpected(
+        fmt::format("{} cannot be made: {}", folder_, words_on(errno, folder_, folder_)));
   }
   return read_folder();
 }
@@ -32,8 +34,8 @@ std::expected<void, std::string> NumberedFiles::look() {
   for (auto& [number, file] : files_) {
     file = ::openat(opened_.get(), name_of(number).c_str(), O_RDONLY | O_CLOEXEC);
     if (file < 0) {
-      return std::unexpected(
-          fmt::format("{} cannot be read: {}", path_of(number), std::strerror(errno)));
+      return std::unexpected(fmt::format("{} cannot be read: {}", path_of(number),
+                                         words_on(errno, path_of(number), folder_)));
     }
   }
   return {};
@@ -42,7 +44,8 @@ std::expected<void, std::string> NumberedFiles::look() {
 std::expected<void, std::string> NumberedFiles::read_folder() {
   opened_ = OwnFile(::open(folder_.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
   if (opened_.get() < 0) {
-    return std::unexpected(fmt::format("{} cannot be read: {}", folder_, std::strerror(errno)));
+    return std::unexpected(
+        fmt::format("{} cannot be read: {}", folder_, words_on(errno, folder_, folder_)));
   }
   std::error_code code;
   for (const auto& entry : std::filesystem::directory_iterator(folder_, code)) {

@@ -20,7 +20,6 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <cstring>
 #include <filesystem>
 
 namespace idem::segments {
@@ -197,7 +196,10 @@ class Opening {
       sync_folder(path_ + "/shards");
       std::filesystem::remove_all(gone_name(shard), code);
     }
-    if (code) return refusal_at(folder_of(shard), "cannot be removed: " + code.message());
+    if (code) {
+      const std::string folder = folder_of(shard);
+      return refusal_at(folder, "cannot be removed: " + words_on(code.value(), folder, path_));
+    }
     return {};
   }
 
@@ -268,7 +270,7 @@ class Opening {
     const std::string parent = path_ + "/shards";
     if (shards_ <= layout_.folders) return {};
     if (::mkdir(parent.c_str(), 0700) != 0 && errno != EEXIST) {
-      return refusal_at(parent, std::string("cannot be created: ") + std::strerror(errno));
+      return refusal_at(parent, "cannot be created: " + words_on(errno, parent, path_));
     }
     sync_folder(path_);
     for (std::uint32_t shard = layout_.folders; shard < shards_; ++shard) {
@@ -398,6 +400,10 @@ std::expected<OpenedStoreParts, StoreError> open_store(const std::string& path,
                                                        const LogOptions& options) {
   if (path.empty()) return refusal_at("embedded:", "the store's path is empty");
   std::string absolute = std::filesystem::absolute(path).lexically_normal().string();
+  if (const auto why = why_dangling(absolute)) return refusal_at(absolute, *why);
+  if (auto why = why_no_access(absolute, FileUse::writing)) {
+    return Refusal(StoreError{StoreError::Code::refused, std::move(*why)});
+  }
   if (const auto why = why_not(options.which, std::nullopt); why && !has_store(absolute)) {
     return refusal_at(absolute, *why);
   }

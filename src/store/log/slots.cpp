@@ -246,7 +246,12 @@ class Slots final : public SlotTable {
   std::expected<Row, StoreError> read_row(const RecordId& id, const IdEntry& present, Parts parts,
                                           StoreTime now) {
     const auto version = version_at(present);
-    if (!version) return std::unexpected(unreadable(id, version.error()));
+    if (!version) {
+      // Of a missing right, too: as damage it would end what settles the record.
+      auto why = db_.why_not_opened(present.place);
+      if (why) return std::unexpected(StoreError{StoreError::Code::unavailable, std::move(*why)});
+      return std::unexpected(unreadable(id, version.error()));
+    }
     if (version->id != bytes_of(id)) {
       return std::unexpected(unreadable(id, "its row has another id"));
     }

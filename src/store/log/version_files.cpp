@@ -1,5 +1,6 @@
 #include "store/log/version_files.hpp"
 
+#include "store/file_access.hpp"
 #include "store/log/files.hpp"
 
 #include <fcntl.h>
@@ -136,6 +137,15 @@ bool VersionFiles::read(std::uint64_t place, std::size_t size, std::string& into
   }
   const int file = files_.file(file_of(place));
   return file >= 0 && read_at(file, offset, size, into);
+}
+
+std::optional<std::string> VersionFiles::why_not_opened(const std::string& store,
+                                                        std::uint64_t place) {
+  const std::uint32_t number = file_of(place);
+  if (!files_.has(number) || files_.file(number) >= 0 || !is_about_access(errno)) {
+    return std::nullopt;
+  }
+  return part_failure(store, files_.path_of(number), "cannot be opened", errno);
 }
 
 /// A part of the file, and over it what is in memory.

@@ -7,6 +7,8 @@
 
 #include <atomic>
 #include <map>
+#include <optional>
+#include <string>
 #include <vector>
 
 namespace idem::segments {
@@ -41,6 +43,9 @@ class VersionFiles {
 
   /// False: the file has no such bytes, or is gone.
   bool read(std::uint64_t place, std::size_t size, std::string& into);
+  /// Why the file of a place cannot be opened, if that is no damage: a sentence that begins with
+  /// `store`.
+  std::optional<std::string> why_not_opened(const std::string& store, std::uint64_t place);
 
   static std::uint32_t file_of(std::uint64_t place) noexcept {
     return static_cast<std::uint32_t>(place >> 32U);

@@ -2,6 +2,7 @@
 
 #include "store/restoring.hpp"
 #include "store/sqlite/check_file.hpp"
+#include "store/sqlite/failure.hpp"
 #include "store/sqlite/meta.hpp"
 #include "store/sqlite/snapshot.hpp"
 
@@ -13,7 +14,6 @@
 #include <unistd.h>
 
 #include <cerrno>
-#include <cstring>
 #include <filesystem>
 
 namespace idem::sqlite {
@@ -24,8 +24,13 @@ using Kind = StoreFileError::Kind;
 /// 4 MiB between two calls of the progress.
 constexpr int pages_per_step = 1'024;
 
-std::unexpected<StoreFileError> backup_failure(const std::string& path, const std::string& why) {
-  return std::unexpected(StoreFileError{Kind::failed, path + ": " + why});
+std::unexpected<StoreFileError> backup_failure(std::string why) {
+  return std::unexpected(StoreFileError{Kind::failed, std::move(why)});
+}
+
+/// Of a call on the copy.
+std::unexpected<StoreFileError> copy_failure(sqlite3* db, const std::string& to) {
+  return backup_failure(failure_of(db, to, FileUse::writing).why);
 }
 
 struct FinishBackup {
@@ -34,8 +39,7 @@ struct FinishBackup {
 
 std::expected<Connection, StoreFileError> make_database(const std::string& to) {
   const int file = ::open(to.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
-  if (file < 0)
-    return backup_failure(to, std::string("cannot be created: ") + std::strerror(errno));
+  if (file < 0) return backup_failure(file_failure(to, "cannot be created", errno));
   ::close(file);
   sqlite3* db = nullptr;
   const int code =
@@ -46,7 +50,7 @@ std::expected<Connection, StoreFileError> make_database(const std::string& to) {
   if (code != SQLITE_OK || !text_value(db,
                                        "PRAGMA synchronous=OFF; PRAGMA journal_mode=OFF;"
                                        "PRAGMA locking_mode=EXCLUSIVE")) {
-    return backup_failure(to, sqlite3_errmsg(db));
+    return copy_failure(db, to);
   }
   return connection;
 }
@@ -56,7 +60,7 @@ std::expected<void, StoreFileError> sync_backup(const std::string& path) {
   if (file < 0 || ::fsync(file) != 0) {
     const int code = errno;
     if (file >= 0) ::close(file);
-    return backup_failure(path, std::string("cannot be made durable: ") + std::strerror(code));
+    return backup_failure(file_failure(path, "cannot be made durable", code));
   }
   ::close(file);
   return {};
@@ -91,7 +95,7 @@ std::expected<void, StoreFileError> copy_pages(sqlite3* source, const std::strin
   sqlite3* const db = made->get();
   std::unique_ptr<sqlite3_backup, FinishBackup> backup(
       sqlite3_backup_init(db, "main", source, "main"));
-  if (!backup) return backup_failure(to, sqlite3_errmsg(db));
+  if (!backup) return copy_failure(db, to);
   int code = SQLITE_OK;
   while (code == SQLITE_OK) {
     code = sqlite3_backup_step(backup.get(), pages_per_step);
@@ -102,12 +106,16 @@ std::expected<void, StoreFileError> copy_pages(sqlite3* source, const std::strin
   }
   backup.reset();
   if (code != SQLITE_DONE) {
-    return backup_failure(
-        to, fmt::format("cannot be written: {} (SQLite code {}); look for room on its "
-                        "disk",
-                        sqlite3_errstr(code), code));
+    // The copy's connection has the failures of the source, too.
+    const bool is_sources = (code & 0xff) == SQLITE_CORRUPT || (code & 0xff) == SQLITE_NOTADB ||
+                            code == SQLITE_IOERR_READ || code == SQLITE_IOERR_SHORT_READ;
+    if (!is_sources) return copy_failure(db, to);
+    return backup_failure(fmt::format(
+        "{}: cannot be read to its end: {} (SQLite code {}); idem store check lists what is wrong "
+        "in it",
+        sqlite3_db_filename(source, "main"), sqlite3_errstr(code), code));
   }
-  if (copied_at && !note_copied_at(db, *copied_at)) return backup_failure(to, sqlite3_errmsg(db));
+  if (copied_at && !note_copied_at(db, *copied_at)) return copy_failure(db, to);
   made->reset();
   return sync_backup(to);
 }
@@ -115,7 +123,7 @@ std::expected<void, StoreFileError> copy_pages(sqlite3* source, const std::strin
 std::expected<StoreFileReport, StoreFileError> backup_file(const std::string& path,
                                                            const std::string& to,
                                                            const StoreFileProgress& progress) {
-  const std::string real = real_path(path);
+  const std::string real = path_to_read(path);
   struct stat found{};
   if (::lstat(to.c_str(), &found) == 0) {
     return std::unexpected(StoreFileError{
@@ -134,7 +142,7 @@ std::expected<StoreFileReport, StoreFileError> backup_file(const std::string& pa
   crash_point(CrashPoint::backup_checked);
   // A link fails where there is a file, also one that another process made meanwhile.
   if (::link(part.c_str(), to.c_str()) != 0) {
-    return backup_failure(to, std::string("cannot be named: ") + std::strerror(errno));
+    return backup_failure(file_failure(to, "cannot be named", errno));
   }
   crash_point(CrashPoint::backup_named);
   if (auto synced = sync_folder(to); !synced) return std::unexpected(std::move(synced.error()));

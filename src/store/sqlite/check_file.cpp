@@ -2,6 +2,7 @@
 
 #include "core/record/store_clock.hpp"
 #include "core/record/which_store.hpp"
+#include "store/file_access.hpp"
 #include "store/sqlite/check_rows.hpp"
 #include "store/sqlite/identity.hpp"
 #include "store/sqlite/meta.hpp"
@@ -49,7 +50,7 @@ std::string store_id_in(sqlite3* db) {
 /// That it is a store of this version, before anything reads its tables.
 std::expected<void, StoreFileError> check_kind(sqlite3* db, const std::string& path) {
   if (number_of(db, "PRAGMA application_id") != application_id) {
-    return check_refused(path + ": is no store of Idem");
+    return check_refused(path + ": is no store of Idem; write the path of a store or of a backup");
   }
   const auto version = number_of(db, "PRAGMA user_version");
   const auto latest = migrations().back().version;
@@ -149,6 +150,12 @@ std::string real_path(const std::string& path) {
   return real.string();
 }
 
+std::string path_to_read(const std::string& path) {
+  std::string real = real_path(path);
+  const bool is_nowhere = why_dangling(path) && !interrupted_restore_at(real);
+  return is_nowhere ? path : real;
+}
+
 std::expected<StoreFileReport, StoreFileError> check_database(sqlite3* db, const std::string& path,
                                                               const StoreFileProgress& progress) {
   if (auto fits = check_kind(db, path); !fits) return std::unexpected(std::move(fits.error()));
@@ -164,7 +171,7 @@ std::expected<StoreFileReport, StoreFileError> check_database(sqlite3* db, const
 
 std::expected<StoreFileReport, StoreFileError> look_at_file(const std::string& path,
                                                             const IdentitySettings& settings) {
-  const std::string real = real_path(path);
+  const std::string real = path_to_read(path);
   StoreFileReport report;
   auto done = with_snapshot(real, [&](Snapshot& snapshot) -> std::expected<void, StoreFileError> {
     sqlite3* const db = snapshot.db();
@@ -181,7 +188,7 @@ std::expected<StoreFileReport, StoreFileError> look_at_file(const std::string& p
 
 std::expected<StoreFileReport, StoreFileError> check_file(const std::string& path,
                                                           const StoreFileProgress& progress) {
-  const std::string real = real_path(path);
+  const std::string real = path_to_read(path);
   std::expected<StoreFileReport, StoreFileError> report;
   auto done = with_snapshot(real, [&](Snapshot& snapshot) -> std::expected<void, StoreFileError> {
     report = check_database(snapshot.db(), real, progress);

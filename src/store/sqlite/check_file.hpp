@@ -24,5 +24,7 @@ std::expected<StoreFileReport, StoreFileError> check_database(sqlite3* db, const
 
 /// Without symbolic links, because the log lies beside the file itself.
 std::string real_path(const std::string& path);
+/// The same of a file that is only read; of a link to nothing the link, so that it is named.
+std::string path_to_read(const std::string& path);
 
 }  // namespace idem::sqlite

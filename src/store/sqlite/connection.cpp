@@ -1,16 +1,27 @@
 #include "store/sqlite/connection.hpp"
 
 #include "core/bytes/last_words.hpp"
+#include "store/sqlite/failure.hpp"
 
 #include <cstdlib>
 
 namespace idem::sqlite {
 
+namespace {
+
+/// "; Permission denied; WHAT TO DO", or nothing.
+std::string advice_on_medium(sqlite3* db, const std::string& path) {
+  const int error = error_behind(db);
+  return error == 0 ? std::string() : "; " + words_on(error, path, path);
+}
+
+}  // namespace
+
 void fail_closed(sqlite3* db, std::string_view doing) noexcept {
   const char* path = sqlite3_db_filename(db, "main");
   say_last_words(std::string("idem: sqlite store failed path=") + (path ? path : "?") + " doing=" +
                  std::string(doing) + " code=" + std::to_string(sqlite3_extended_errcode(db)) +
-                 ": " + sqlite3_errmsg(db) + "; stopping");
+                 ": " + sqlite3_errmsg(db) + advice_on_medium(db, path ? path : "") + "; stopping");
   std::abort();
 }
 

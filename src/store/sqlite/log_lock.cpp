@@ -1,12 +1,13 @@
 #include "store/sqlite/log_lock.hpp"
 
+#include "store/file_access.hpp"
+
 #include <fcntl.h>
 #include <sys/file.h>
 #include <unistd.h>
 
 #include <cerrno>
 #include <chrono>
-#include <cstring>
 #include <thread>
 
 namespace idem::sqlite {
@@ -34,13 +35,11 @@ std::expected<LogLock, std::string> LogLock::for_reading(const std::string& log)
   LogLock lock(::open(log.c_str(), O_RDONLY | O_CLOEXEC));
   if (lock.file_ < 0) {
     if (errno == ENOENT) return lock;
-    return std::unexpected(log + ": cannot be read: " + std::strerror(errno) +
-                           "; run this as the user that owns the store");
+    return std::unexpected(file_failure(log, "cannot be read", errno));
   }
   for (int waited = 0; ::flock(lock.file_, LOCK_SH | LOCK_NB) != 0; ++waited) {
     if (errno != EWOULDBLOCK) {
-      return std::unexpected(log + ": cannot be locked: " + std::strerror(errno) +
-                             "; the file system must have locks");
+      return std::unexpected(file_failure(log, "cannot be locked", errno));
     }
     if (waited == waits_max) {
       return std::unexpected(log + ": its owner has been writing it back for a minute; try again");

@@ -6,6 +6,7 @@
 #include "store/embedded/room_on_disk.hpp"
 #include "store/sqlite/buffered_log.hpp"
 #include "store/sqlite/check_file.hpp"
+#include "store/sqlite/failure.hpp"
 #include "store/sqlite/identity.hpp"
 #include "store/sqlite/meta.hpp"
 #include "store/sqlite/migrations.hpp"
@@ -23,7 +24,6 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
-#include <cstring>
 #include <filesystem>
 #include <mutex>
 
@@ -112,12 +112,18 @@ std::optional<std::string> Opener::why_not_made() const {
 /// Makes a missing file itself: it holds the secret, and SQLite would make it readable for all
 /// that the umask lets.
 Opening<void> Opener::prepare_file() const {
+  if (const auto why = interrupted_restore_at(path_)) return open_refused(path_ + ": " + *why);
+  if (const auto why = why_dangling(path_)) return open_refused(path_ + ": " + *why);
+  if (auto why = why_no_access(real_path(path_), FileUse::writing)) {
+    return open_refused(std::move(*why));
+  }
   const std::filesystem::path folder = std::filesystem::path(path_).parent_path();
   std::error_code code;
   if (!std::filesystem::is_directory(folder, code)) {
-    return open_refused(fmt::format("{}: the directory {} does not exist", path_, folder.string()));
+    return open_refused(
+        fmt::format("{}: the directory {} does not exist; make it, or write another path", path_,
+                    folder.string()));
   }
-  if (const auto why = interrupted_restore_at(path_)) return open_refused(path_ + ": " + *why);
   if (const auto why = why_not_made(); why && !std::filesystem::exists(path_, code)) {
     return open_refused(path_ + ": " + *why);
   }
@@ -127,7 +133,7 @@ Opening<void> Opener::prepare_file() const {
   if (file >= 0) {
     ::close(file);
   } else if (errno != EEXIST) {
-    return open_refused(fmt::format("{}: cannot be created: {}", path_, std::strerror(errno)));
+    return open_refused(file_failure(path_, "cannot be created", errno));
   }
   return {};
 }
@@ -141,7 +147,8 @@ Opening<void> Opener::connect() {
   connection_.reset(db);
   if (code != SQLITE_OK) return failure();
   if (sqlite3_db_readonly(db, "main") == 1) {
-    return open_refused(fmt::format("{}: cannot be written: permission denied", path_));
+    const int error = ::access(path_.c_str(), W_OK) != 0 ? errno : EACCES;
+    return open_refused(file_failure(path_, "cannot be written", error));
   }
   return run("PRAGMA locking_mode=EXCLUSIVE");
 }
@@ -178,7 +185,10 @@ Opening<void> Opener::configure() {
   const auto mode = ask("PRAGMA journal_mode=WAL");
   if (!mode) return std::unexpected(mode.error());
   if (*mode != "wal")
-    return open_refused(fmt::format("{}: cannot keep a write-ahead log here", path_));
+    return open_refused(
+        fmt::format("{}: cannot keep a write-ahead log here: its file system does not let SQLite "
+                    "do that; put the store on a disk of this machine",
+                    path_));
   return run(
       fmt::format("PRAGMA synchronous=FULL; PRAGMA wal_autocheckpoint=0;"
                   "PRAGMA cache_size=-{}; PRAGMA temp_store=MEMORY;"
@@ -259,23 +269,10 @@ std::unexpected<StoreError> Opener::upgrade_failure(std::int64_t latest) const {
 }
 
 std::unexpected<StoreError> Opener::failure() const {
-  sqlite3* db = connection_.get();
-  switch (sqlite3_errcode(db) & 0xff) {
-    case SQLITE_BUSY:
-    case SQLITE_LOCKED:
-      return std::unexpected(StoreError{
-          StoreError::Code::unavailable,
-          fmt::format("another process owns {}: one store file serves one process at a time",
-                      path_)});
-    case SQLITE_NOTADB:
-      return open_refused(fmt::format("{}: is not a database", path_));
-    case SQLITE_CORRUPT:
-      return open_refused(fmt::format("{}: is corrupt: {}", path_, sqlite3_errmsg(db)));
-    default:
-      break;
-  }
-  return open_refused(fmt::format("{}: {} (SQLite code {})", path_, sqlite3_errmsg(db),
-                                  sqlite3_extended_errcode(db)));
+  auto [kind, why] = failure_of(connection_.get(), path_, FileUse::writing);
+  const bool is_busy = kind == SqliteFailure::Kind::busy;
+  return std::unexpected(StoreError{
+      is_busy ? StoreError::Code::unavailable : StoreError::Code::refused, std::move(why)});
 }
 
 /// Idem must not repeat calls that other parties may have forgotten by now (protocol.md §16): if it
@@ -384,8 +381,7 @@ std::expected<OpenedDatabase, StoreError> finish(Connection& connection, const s
   auto seen = read_all_records(db);
   if (!seen) return open_refused(fmt::format("{}: is corrupt: {}", path, seen.error()));
   if (sqlite3_exec(db, "COMMIT; PRAGMA cache_spill=ON", nullptr, nullptr, nullptr) != SQLITE_OK) {
-    return open_refused(fmt::format("{}: {} (SQLite code {})", path, sqlite3_errmsg(db),
-                                    sqlite3_extended_errcode(db)));
+    return open_refused(failure_of(db, path, FileUse::writing).why);
   }
   const bool has_path = path.starts_with('/');
   OpenFile file(db, has_path ? path : std::string());

@@ -1,6 +1,7 @@
 #include "store/sqlite/restore_file.hpp"
 
 #include "core/record/store_clock.hpp"
+#include "store/file_access.hpp"
 #include "store/restoring.hpp"
 #include "store/sqlite/backup_file.hpp"
 #include "store/sqlite/check_file.hpp"
@@ -16,7 +17,6 @@
 #include <unistd.h>
 
 #include <cerrno>
-#include <cstring>
 #include <filesystem>
 
 namespace idem::sqlite {
@@ -28,8 +28,7 @@ using Done = std::expected<void, StoreFileError>;
 constexpr std::string_view blocked = "idem store restore was interrupted here";
 
 std::unexpected<StoreFileError> restore_failure(const std::string& path, std::string_view doing) {
-  return std::unexpected(
-      StoreFileError{Kind::failed, fmt::format("{}: {}: {}", path, doing, std::strerror(errno))});
+  return std::unexpected(StoreFileError{Kind::failed, file_failure(path, doing, errno)});
 }
 
 std::unexpected<StoreFileError> restore_refused(std::string why) {
@@ -58,14 +57,16 @@ class OwnerLock {
   OwnerLock& operator=(const OwnerLock&) = delete;
 
   bool is_open() const { return file_ >= 0; }
-  bool take() const {
+  /// An errno, EWOULDBLOCK if a process has it; 0: it is taken.
+  int take() const {
     // The bytes of sqlite.org/lockingv3.html: pending, reserved, and 510 shared ones.
     struct flock range{};
     range.l_type = F_WRLCK;
     range.l_whence = SEEK_SET;
     range.l_start = 0x40000000;
     range.l_len = 512;
-    return ::fcntl(file_, F_OFD_SETLK, &range) == 0;
+    if (::fcntl(file_, F_OFD_SETLK, &range) == 0) return 0;
+    return errno == EACCES ? EWOULDBLOCK : errno;
   }
 
  private:
@@ -102,7 +103,7 @@ class Restoring {
     if (!order_.keep_old) return std::unexpected(store_is_there(path_));
     lock_.emplace(path_);
     if (!lock_->is_open()) return restore_failure(path_, "cannot be opened");
-    if (!lock_->take()) return std::unexpected(store_is_open(path_));
+    if (const int error = lock_->take(); error != 0) return not_locked(path_, error);
     restored_.old_store = name_for_old(path_);
     return {};
   }

@@ -1,6 +1,7 @@
 #include "store/sqlite/snapshot.hpp"
 
 #include "core/record/store_clock.hpp"
+#include "store/sqlite/failure.hpp"
 #include "store/sqlite/read_only_vfs.hpp"
 #include "store/sqlite/restore_file.hpp"
 
@@ -10,7 +11,6 @@
 
 #include <cerrno>
 #include <chrono>
-#include <cstring>
 #include <thread>
 
 namespace idem::sqlite {
@@ -32,14 +32,22 @@ std::expected<std::unique_ptr<Snapshot>, StoreFileError> Snapshot::open(const st
   }
   struct stat found{};
   if (::stat(path.c_str(), &found) != 0) {
-    const bool is_missing = errno == ENOENT || errno == ENOTDIR;
-    return std::unexpected(StoreFileError{
-        is_missing ? Kind::not_found : Kind::failed,
-        path + (is_missing ? ": there is no such file"
-                           : std::string(": cannot be read: ") + std::strerror(errno))});
+    const int error = errno;
+    if (const auto why = why_dangling(path)) {
+      return std::unexpected(StoreFileError{Kind::failed, path + ": " + *why});
+    }
+    const bool is_missing = error == ENOENT || error == ENOTDIR;
+    return std::unexpected(StoreFileError{is_missing ? Kind::not_found : Kind::failed,
+                                          is_missing
+                                              ? path + ": there is no such file"
+                                              : file_failure(path, "cannot be read", error)});
   }
   if (!S_ISREG(found.st_mode)) {
-    return std::unexpected(StoreFileError{Kind::refused, path + ": is no file"});
+    return std::unexpected(
+        StoreFileError{Kind::refused, path + ": is no file; write the path of the store's"});
+  }
+  if (auto why = why_no_access(path, FileUse::reading)) {
+    return std::unexpected(StoreFileError{Kind::failed, std::move(*why)});
   }
   auto lock = LogLock::for_reading(path + "-wal");
   if (!lock) return std::unexpected(StoreFileError{Kind::failed, lock.error()});
@@ -75,7 +83,8 @@ std::expected<void, StoreFileError> Snapshot::begin() {
 std::expected<Snapshot::Trace, StoreFileError> Snapshot::trace() const {
   struct stat database{};
   if (::stat(path_.c_str(), &database) != 0) {
-    return std::unexpected(StoreFileError{Kind::not_found, path_ + ": " + std::strerror(errno)});
+    return std::unexpected(
+        StoreFileError{Kind::not_found, file_failure(path_, "cannot be read", errno)});
   }
   Trace trace;
   trace.of_database = {static_cast<std::int64_t>(database.st_dev),
@@ -100,15 +109,10 @@ bool Snapshot::is_sound() const {
 }
 
 StoreFileError Snapshot::failure() const {
-  sqlite3* const db = connection_.get();
-  switch (sqlite3_errcode(db) & 0xff) {
-    case SQLITE_NOTADB:
-      return {Kind::refused, path_ + ": is not a database"};
-    case SQLITE_CORRUPT:
-      return {Kind::refused, path_ + ": is corrupt: " + sqlite3_errmsg(db)};
-    default:
-      return {Kind::failed, path_ + ": cannot be read: " + sqlite3_errmsg(db)};
-  }
+  auto [kind, why] = failure_of(connection_.get(), path_, FileUse::reading);
+  using Failed = SqliteFailure::Kind;
+  const bool is_the_files = kind == Failed::no_store || kind == Failed::corrupt;
+  return {is_the_files ? Kind::refused : Kind::failed, std::move(why)};
 }
 
 std::expected<void, StoreFileError> with_snapshot(

@@ -1,4 +1,6 @@
 #include <gtest/gtest.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include <chrono>
 #include <filesystem>
@@ -193,6 +195,28 @@ TEST_F(Spill, a_directory_that_cannot_be_written_is_refused_at_start) {
   EXPECT_EQ(gateway.process().exit_code(), 1);
   EXPECT_NE(gateway.process().output().find("--spill-dir"), std::string::npos);
   EXPECT_NE(gateway.process().output().find("missing"), std::string::npos);
+}
+
+// The folder of the store takes them, and nothing else of the store is made beside it.
+TEST_F(Spill, a_folder_that_nobody_named_is_said_to_be_that_of_the_store) {
+  if (::geteuid() != 0) GTEST_SKIP() << "only root can become another user";
+  const Provider provider;
+  const std::string store = dir_.path() / "store";
+  std::filesystem::create_directory(store);
+  ASSERT_EQ(::chown(store.c_str(), 65534, 65534), 0);
+  ASSERT_EQ(::chmod(dir_.path().c_str(), 0755), 0);
+  const auto ran =
+      run_program("/usr/bin/setpriv", {"--reuid=65534", "--regid=65534", "--clear-groups",
+                                       built_program("idem"), "gateway", "--listen", "127.0.0.1:0",
+                                       "--upstream", "http://" + provider.address(), "--store",
+                                       "embedded:" + store, "--scope", "static:s"});
+  EXPECT_EQ(ran.exit_code, 1) << ran.output;
+  for (const std::string& part :
+       {std::string("spill_dir is not given, so that it is the folder of the store"),
+        std::string("Permission denied; "), std::string(": chown "),
+        std::string("it may name another: ")}) {
+    EXPECT_TRUE(ran.output.contains(part)) << part << "\n" << ran.output;
+  }
 }
 
 }  // namespace
