@@ -207,7 +207,10 @@ Task<CredentialsResult> CredentialChain::of_container(std::string url) {
   const std::string path = environment_("AWS_CONTAINER_AUTHORIZATION_TOKEN_FILE");
   if (!path.empty()) {
     const auto content = content_of(path);  // Read each time: it is replaced as it expires.
-    if (!content) co_return std::unexpected("cannot read the token file of the container");
+    if (!content) {
+      co_return std::unexpected("cannot read the container's token in " + path +
+                                " (AWS_CONTAINER_AUTHORIZATION_TOKEN_FILE): let this user read it");
+    }
     token = trimmed(std::string_view(*content).substr(0, content->find('\n')));
   }
   if (token.find_first_of("\r\n") != token.npos) {

@@ -401,7 +401,7 @@ void CallScheduler::ask_again(std::vector<Waiting> batch, const Failure& failure
     }
   }
   lanes_.put_back(std::move(at_once));
-  refuse(std::move(late), Code::unavailable, failure.message);
+  refuse(std::move(late), Code::unavailable, failure_text(failure));
 }
 
 void CallScheduler::on_undone(Worker& worker, std::vector<Waiting> batch, const Undone& undone) {
@@ -409,7 +409,7 @@ void CallScheduler::on_undone(Worker& worker, std::vector<Waiting> batch, const 
   if (undone.is_read_only || is_other_server(failure)) {
     worker.link.connection.close();
     servers_.leave();
-    return refuse(std::move(batch), Code::unavailable, failure.message);
+    return refuse(std::move(batch), Code::unavailable, failure_text(failure));
   }
   if (failure.is_lost()) return on_lost(std::move(batch), failure);
   if (may_be_another_store(failure)) servers_.doubt();
@@ -429,7 +429,7 @@ void CallScheduler::on_undone(Worker& worker, std::vector<Waiting> batch, const 
     return lanes_.put_back(std::move(batch));
   }
   refuse(std::move(batch), is_of_its_values ? Code::unstorable : Code::unavailable,
-         failure.message);
+         failure_text(failure));
 }
 
 void CallScheduler::on_lost(std::vector<Waiting> batch, const Failure& failure) {

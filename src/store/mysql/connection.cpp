@@ -5,6 +5,7 @@
 #include <idem/assert.hpp>
 
 #include <mysql.h>
+#include <mysqld_error.h>
 #include <sys/socket.h>
 
 #include <algorithm>
@@ -49,10 +50,45 @@ std::string_view Rows::cell(std::size_t row, std::size_t column) const noexcept 
   return {text, lengths_[row * columns_ + column]};
 }
 
+namespace {
+
+/// What an operator does about a code of MariaDB's or MySQL's whose message does not say it.
+std::string_view advice_on(unsigned code) {
+  switch (code) {
+    case ER_DBACCESS_DENIED_ERROR:
+    case ER_TABLEACCESS_DENIED_ERROR:
+    case ER_COLUMNACCESS_DENIED_ERROR:
+    case ER_PROCACCESS_DENIED_ERROR:
+    case ER_SPECIFIC_ACCESS_DENIED_ERROR:
+      return "this user lacks the right: GRANT ALL on the database of the store to it";
+    case 1969:  // ER_STATEMENT_TIMEOUT of MariaDB
+    case 3024:  // ER_QUERY_TIMEOUT of MySQL
+      return "a limit of time ended the statement: look at max_statement_time "
+             "(max_execution_time of MySQL) of this user and of the server";
+    case ER_QUERY_INTERRUPTED:
+      return "an operator ended the statement (KILL QUERY)";
+    case ER_LOCK_WAIT_TIMEOUT:
+      return "another session holds a lock: information_schema.innodb_trx names it";
+    case ER_DISK_FULL:
+    case ER_RECORD_FILE_FULL:
+      return "the server's disk is full: make room there";
+    case ER_CON_COUNT_ERROR:
+      return "end other sessions, or raise max_connections";
+    case ER_NOT_KEYFILE:
+    case ER_CRASHED_ON_USAGE:
+      return "the server's files are damaged: look at its log before anything else";
+    default:
+      return {};
+  }
+}
+
+}  // namespace
+
 std::string failure_text(const Failure& failure) {
   std::string text = failure.is_lost()
                          ? failure.message
                          : failure.message + " (" + std::to_string(failure.code) + ")";
+  if (const auto todo = advice_on(failure.code); !todo.empty()) text.append("; ").append(todo);
   std::ranges::replace(text, '\n', ' ');
   return text;
 }
@@ -114,7 +150,7 @@ Task<int> Connection::ready(int wanted) {
 Failure Connection::failure_now(bool was_sent) {
   const unsigned code = connection_ != nullptr ? mysql_errno(connection_) : 0;
   Failure failure{code, connection_ != nullptr ? mysql_error(connection_) : "it was closed"};
-  if (MonotonicClock::now() >= deadline_) failure = {0, "no answer in time"};
+  if (MonotonicClock::now() >= deadline_) failure = {0, no_answer};
   if (!ends_session(failure.code)) return failure;
   failure.code = 0;
   failure.in_doubt = was_sent;

@@ -48,7 +48,12 @@ struct Failure {
   bool is_lost() const noexcept { return code == 0; }
 };
 
-/// For people, on one line.
+/// Of a server that is too late.
+inline constexpr const char* no_answer =
+    "no answer in time: the server may be stopped, cut off by the network, or wait for its disk or "
+    "a lock (SHOW FULL PROCESSLIST says for what)";
+
+/// For people, on one line, with what to do.
 std::string failure_text(const Failure& failure);
 
 /// The rows of each statement that has some, in order.

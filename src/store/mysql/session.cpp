@@ -175,7 +175,7 @@ SessionFailure Session::failure_now() {
   failure.code = mysql_errno(connection_);
   failure.sqlstate = mysql_sqlstate(connection_);
   failure.message = mysql_error(connection_);
-  if (MonotonicClock::now() >= deadline_) failure = {0, {}, "no answer in time", {}};
+  if (MonotonicClock::now() >= deadline_) failure = {0, {}, no_answer, {}};
   if (!ends_session(failure.code)) return failure;
   failure.code = 0;
   failure.sqlstate.clear();

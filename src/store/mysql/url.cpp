@@ -1,8 +1,10 @@
 #include "store/mysql/url.hpp"
 
 #include "core/bytes/percent.hpp"
+#include "store/file_access.hpp"
 
 #include <algorithm>
+#include <cerrno>
 #include <charconv>
 #include <fstream>
 #include <optional>
@@ -72,8 +74,9 @@ Problem read_database(std::string_view text, Url& url) {
 }
 
 Problem read_password_file(const std::string& path, Url& url) {
+  errno = 0;
   std::ifstream file(path);
-  if (!std::getline(file, url.password)) return "cannot read the file " + path;
+  if (!std::getline(file, url.password)) return why_no_line(path, errno);
   if (url.password.ends_with('\r')) url.password.pop_back();
   if (url.password.empty()) return "the file " + path + " begins with an empty line";
   return std::nullopt;

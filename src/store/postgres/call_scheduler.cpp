@@ -301,7 +301,7 @@ Task<void> CallScheduler::ask_adopt(Connection& connection, Waiting waiting) {
   finish(
       waiting,
       {std::unexpected(error(in_doubt ? StoreError::Code::in_doubt : StoreError::Code::unavailable,
-                             reply.error().message))});
+                             failure_text(reply.error())))});
 }
 
 void CallScheduler::finish(Waiting& waiting, CallResult result) {
@@ -371,7 +371,7 @@ void CallScheduler::on_failure(Connection& connection, std::vector<Waiting> batc
         late.push_back(std::move(one));
       }
     }
-    return refuse(std::move(late), StoreError::Code::unavailable, failure.message);
+    return refuse(std::move(late), StoreError::Code::unavailable, failure_text(failure));
   }
   if (may_be_of_one_call(failure) && batch.size() > 1) {
     // One call fails the batch: each is sent alone.
@@ -389,7 +389,7 @@ void CallScheduler::on_failure(Connection& connection, std::vector<Waiting> batc
   const auto code = is_unstorable(failure) ? StoreError::Code::unstorable
                     : is_refusal(failure)  ? StoreError::Code::refused
                                            : StoreError::Code::unavailable;
-  refuse(std::move(batch), code, failure.message);
+  refuse(std::move(batch), code, is_refusal(failure) ? failure.message : failure_text(failure));
 }
 
 void CallScheduler::on_lost(std::vector<Waiting> batch, const Failure& failure) {

@@ -66,14 +66,46 @@ Task<bool> Connection::ready(Way way) {
   co_return is_ready;
 }
 
+namespace {
+
+/// What an operator does about a code (PostgreSQL documentation, appendix A) whose message does not
+/// say it.
+struct ServerAdvice {
+  std::string_view sqlstate;
+  std::string_view todo;
+};
+constexpr ServerAdvice server_advice[] = {
+    {"57014",
+     "a limit of time ended the statement (SHOW statement_timeout as this role; ALTER ROLE ... SET "
+     "statement_timeout = 0 takes it away), or an operator did (pg_cancel_backend)"},
+    {"42501",
+     "this role lacks the right: connect as the role that owns the schema 'idem', or have that "
+     "role "
+     "grant it"},
+    {"25P03", "idle_in_transaction_session_timeout ended the session: raise it for this role"},
+    {"53100", "the server's disk is full: make room there"},
+    {"53200", "the server has no memory left: its log says what used it"},
+    {"53300", "end other sessions, or raise max_connections"},
+    {"55P03", "another session holds a lock: pg_locks and pg_blocking_pids name it"},
+    {"58030", "the server's disk failed: look at its log before anything else"},
+    {"XX001", "the server's files are damaged: look at its log before anything else"},
+    {"XX002", "an index of the server is damaged: its log names it, REINDEX makes it anew"},
+};
+
+}  // namespace
+
 std::string failure_text(const Failure& failure) {
-  return failure.sqlstate.empty() ? failure.message
-                                  : fmt::format("{} ({})", failure.message, failure.sqlstate);
+  if (failure.sqlstate.empty()) return failure.message;
+  std::string text = fmt::format("{} ({})", failure.message, failure.sqlstate);
+  for (const ServerAdvice& one : server_advice) {
+    if (one.sqlstate == failure.sqlstate) text.append("; ").append(one.todo);
+  }
+  return text;
 }
 
 Failure Connection::lost(bool was_sent) {
   Failure failure{{}, trouble_of(connection_), was_sent};
-  if (MonotonicClock::now() >= deadline_) failure.message = "no answer in time";
+  if (MonotonicClock::now() >= deadline_) failure.message = no_answer;
   close();
   return failure;
 }

@@ -51,7 +51,12 @@ struct Failure {
 };
 using QueryResult = std::expected<Rows, Failure>;
 
-/// For people, on one line.
+/// Of a server that is too late.
+inline constexpr const char* no_answer =
+    "no answer in time: the server may be stopped, cut off by the network, or wait for its disk or "
+    "a lock (pg_stat_activity says for what)";
+
+/// For people, on one line, with what to do.
 std::string failure_text(const Failure& failure);
 
 class Connection final : Timed {

@@ -58,7 +58,7 @@ bool Session::ready(short events) const noexcept {
 
 Failure Session::lost(bool was_sent) {
   Failure failure{{}, trouble_of(connection_), was_sent};
-  if (MonotonicClock::now() >= deadline_) failure.message = "no answer in time";
+  if (MonotonicClock::now() >= deadline_) failure.message = no_answer;
   close();
   return failure;
 }

@@ -30,9 +30,13 @@ namespace {
 
 constexpr std::size_t read_bytes = 64UL * 1024;
 
+constexpr const char* no_answer =
+    "no answer in time: the server took the connection, and may be paused (CLIENT PAUSE, which "
+    "ends with its time), stopped, busy with a slow command (SLOWLOG GET) or waiting for its disk";
+
 std::optional<std::string> why_not(const CommandResult& answer) {
   if (!answer) return answer.error().why;
-  return answer->kind == Reply::Kind::error ? std::optional(answer->text) : std::nullopt;
+  return answer->kind == Reply::Kind::error ? std::optional(error_text(*answer)) : std::nullopt;
 }
 
 }  // namespace
@@ -82,7 +86,7 @@ Task<std::expected<void, std::string>> Connection::open(TlsContext context, Logi
   const CommandResult time = co_await std::move(asking);
   if (!time) co_return std::unexpected(time.error().why);
   if (time->is_error("NOAUTH") || time->is_error("NOPERM")) {
-    std::string why = time->text;
+    std::string why = error_text(*time);
     close(why);
     co_return std::unexpected(std::move(why));
   }
@@ -203,7 +207,7 @@ void Connection::close(const std::string& why) {
 
 void Connection::tick(MonotonicTime now) {
   if (!session_ || session_->waiting.empty()) return;
-  if (now - session_->waiting.front().since >= patience_) close("no answer in time");
+  if (now - session_->waiting.front().since >= patience_) close(no_answer);
 }
 
 }  // namespace idem::redis

@@ -113,6 +113,30 @@ void append_head(std::string& out, char kind, std::size_t size) {
 
 }  // namespace
 
+std::string error_text(const Reply& error) {
+  struct Advice {
+    std::string_view code;
+    std::string_view todo;
+  };
+  constexpr Advice all[] = {
+      {"NOPERM",
+       "this user of Redis lacks the right: ACL SETUSER gives it the command and the keys"},
+      {"NOAUTH", "write the user into the URL, and password_file"},
+      {"WRONGPASS", "the user of the URL, or what is in password_file, is not what the server has"},
+      {"LOADING", "it reads its data after a start, and serves once it has"},
+      {"MISCONF", "it cannot write to its disk: make room there, or look at its log"},
+      {"OOM", "it has reached maxmemory: raise it"},
+      {"NOREPLICAS", "too few replicas are connected to it (min-replicas-to-write)"},
+      {"BUSY", "a script runs on it: SCRIPT KILL or FUNCTION KILL ends it"},
+      {"CLUSTERDOWN", "nodes of the cluster are missing: CLUSTER INFO and CLUSTER NODES name them"},
+  };
+  std::string text = error.text;
+  for (const Advice& one : all) {
+    if (error.is_error(one.code)) text.append("; ").append(one.todo);
+  }
+  return text;
+}
+
 bool Reply::is_error(std::string_view code) const noexcept {
   return kind == Kind::error && text.starts_with(code) &&
          (text.size() == code.size() || text[code.size()] == ' ');

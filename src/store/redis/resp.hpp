@@ -23,6 +23,9 @@ struct Reply {
   const Reply& at(std::size_t index) const noexcept;
 };
 
+/// The words of an error, and what an operator does about its code, where they do not say it.
+std::string error_text(const Reply& error);
+
 /// Removes the first reply from `bytes`. None: the reply is incomplete, and `bytes` is unchanged.
 /// The error is a sentence: the bytes are no reply, and the rest cannot be read either. Never reads
 /// past the end; allocates no more than the received bytes call for.

@@ -30,7 +30,7 @@ Task<std::optional<std::string>> load_scripts(Connection& connection) {
   Task<CommandResult> loading = connection.ask_last(scripts().load(), Scripts::count);
   const CommandResult loaded = co_await std::move(loading);
   if (!loaded) co_return loaded.error().why;
-  if (loaded->kind == Reply::Kind::error) co_return loaded->text;
+  if (loaded->kind == Reply::Kind::error) co_return error_text(*loaded);
   co_return std::nullopt;
 }
 
@@ -74,10 +74,10 @@ Task<QuestionResult> RetryingClient::ask_until(Question question, bool may_repea
         const auto unloaded = co_await std::move(loading);
         if (!unloaded && MonotonicClock::now() < until) continue;
       }
-      none.why = answer->text;
+      none.why = error_text(*answer);
       is_soon_better = true;
     } else {
-      none.why = "the store answers: " + answer->text;
+      none.why = "the store answers: " + error_text(*answer);
       none.is_full = answer->is_error("OOM");
       is_soon_better = is_passing(*answer);
       // Other errors come from a script that may have done a part.

@@ -83,7 +83,7 @@ Task<ServerCheck> check_server(Connection& connection, bool is_cluster) {
   const CommandResult info = co_await std::move(asking);
   ServerCheck check;
   if (!info || info->kind != Reply::Kind::text) {
-    check.refusal = info ? info->text : info.error().why;
+    check.refusal = info ? error_text(*info) : info.error().why;
     co_return check;
   }
   Task<CommandResult> asking_config =

@@ -268,7 +268,7 @@ Task<bool> Servers::learn_slots_from(Connection& connection) {
   Task<CommandResult> asking = connection.ask(command({"CLUSTER", "SLOTS"}));
   const CommandResult reply = co_await std::move(asking);
   if (!reply || reply->kind != Reply::Kind::list) {
-    why_ = reply ? reply->text : reply.error().why;
+    why_ = reply ? error_text(*reply) : reply.error().why;
     co_return false;
   }
   if (reply->items.empty()) {

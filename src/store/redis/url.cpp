@@ -1,9 +1,11 @@
 #include "store/redis/url.hpp"
 
 #include "core/bytes/percent.hpp"
+#include "store/file_access.hpp"
 
 #include <algorithm>
 #include <array>
+#include <cerrno>
 #include <charconv>
 #include <fstream>
 #include <optional>
@@ -47,9 +49,10 @@ std::string_view take_until(std::string_view& text, char mark) {
 }
 
 std::expected<std::string, std::string> first_line_of(const std::string& path) {
+  errno = 0;
   std::ifstream file(path);
   std::string line;
-  if (!std::getline(file, line)) return std::unexpected("cannot read the file " + path);
+  if (!std::getline(file, line)) return std::unexpected(why_no_line(path, errno));
   while (line.ends_with('\r')) line.pop_back();
   if (line.empty()) return std::unexpected("the file " + path + " begins with an empty line");
   return line;

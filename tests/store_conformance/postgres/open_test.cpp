@@ -52,6 +52,21 @@ TEST(PostgresOpen, S02_commits_that_standbys_may_not_have_are_refused) {
   EXPECT_TRUE(refusal(server.uri()).starts_with("synchronous_commit is local, ")) << "now there is";
 }
 
+TEST(PostgresOpen, S02_what_a_code_of_the_server_means_is_said_beside_it) {
+  const TestDatabase database;
+  const TestRole clerk(database.uri());
+  const std::string no_right = refusal(clerk.uri());
+  EXPECT_TRUE(no_right.contains("permission denied")) << no_right;
+  EXPECT_TRUE(
+      no_right.contains("(42501); this role lacks the right: connect as the role that owns"))
+      << no_right;
+  const TestRole owner(database.uri(), "SUPERUSER");
+  Psql(database.uri()).run("ALTER ROLE " + owner.name() + " SET statement_timeout = '1ms'");
+  const std::string ended = refusal(owner.uri());
+  EXPECT_TRUE(ended.contains("(57014); a limit of time ended the statement")) << ended;
+  EXPECT_TRUE(ended.contains("statement_timeout = 0")) << ended;
+}
+
 TEST(PostgresOpen, large_answers_and_stored_requests_are_compressed_by_lz4) {
   const TestDatabase database;
   const auto store = open_postgres(database.uri(), test_settings(), {});

@@ -48,6 +48,24 @@ TEST(RedisOpen, T53_a_policy_that_is_changed_under_way_lets_nothing_new_begin) {
   EXPECT_EQ(settled->verdict, Verdict::done) << "a running attempt is settled";
 }
 
+TEST(RedisOpen, S02_a_server_that_is_paused_is_not_called_unreachable) {
+  const RedisServer server;
+  server.ask("client pause 600000 ALL");
+  const Opened store = open_redis(server.url(), test_settings(), {});
+  ASSERT_FALSE(store.has_value());
+  EXPECT_TRUE(store.error().detail.contains("may be paused (CLIENT PAUSE")) << store.error().detail;
+}
+
+TEST(RedisOpen, S02_a_user_without_rights_is_named_with_what_gives_them) {
+  const RedisServer server;
+  server.ask("acl setuser clerk on nopass ~* +ping +time +info +config");
+  std::string url = server.url();
+  url.insert(url.find("//") + 2, "clerk@");
+  const Opened store = open_redis(url, test_settings(), {});
+  ASSERT_FALSE(store.has_value());
+  EXPECT_TRUE(store.error().detail.contains("ACL SETUSER gives it")) << store.error().detail;
+}
+
 TEST(RedisOpen, S02_settings_that_would_lose_records_are_warned_of) {
   const RedisServer server("appendonly=no");
   const RedisServer lax("appendfsync=everysec");
