@@ -91,7 +91,8 @@ TEST_F(Commands, a_near_miss_is_suggested) {
   has(idem({"keys"}), "idem keys: a command is missing: list, show, resolve, release; idem keys");
   has(idem({"keys", "show"}), "idem keys show: ref is required; idem keys show --help");
   has(idem({"jobs", "show", "1", "2"}), "idem jobs show: \"2\" is one word too many");
-  has(idem({"jobs", "list", "--limit", "many"}), "idem jobs list: could not convert: --limit");
+  has(idem({"jobs", "list", "--limit", "many"}),
+      "idem jobs list: --limit: Value many not in range 1 to 100");
 }
 
 TEST_F(Commands, each_manual_page_lists_the_exit_codes) {
@@ -108,6 +109,39 @@ TEST_F(Commands, each_manual_page_lists_the_exit_codes) {
   EXPECT_GT(pages, 15U);
   const auto unwritable = idem({"man", "--into", "/no/such/folder"});
   EXPECT_EQ(unwritable.exit_code, 1);
+}
+
+TEST_F(Commands, a_manual_page_has_the_name_of_its_command_too) {
+  const auto long_name = idem({"man", "idem-keys"});
+  EXPECT_EQ(long_name.exit_code, 0) << long_name.output;
+  EXPECT_EQ(idem({"man", "keys"}).output, long_name.output);
+  const auto none = idem({"man", "no-such"});
+  EXPECT_EQ(none.exit_code, 2);
+  EXPECT_TRUE(none.output.starts_with(
+      "idem man: there is no page \"no-such\"; there are idem, idem-init, "))
+      << none.output;
+}
+
+// Also without a gateway that could refuse them.
+TEST_F(Commands, values_that_no_gateway_takes_end_with_2_before_one_is_asked) {
+  const std::vector<std::vector<std::string>> commands{
+      {"keys", "list", "--state", "foo"},
+      {"keys", "list", "--limit", "0"},
+      {"keys", "list", "--limit", "1001"},
+      {"keys", "resolve", "--as", "done", "--evidence", "e", "--reason", "r", "--all"},
+      {"outbox", "list", "--state", "foo"},
+      {"outbox", "list", "--limit", "0"},
+      {"jobs", "list", "--limit", "101"},
+      {"approvals", "list", "--limit", "0"},
+      {"audit", "list", "--limit", "0"},
+      {"reconcile", "export.csv", "--format", "xml"},
+      {"reconcile", "export.csv", "--by", "amount"}};
+  for (auto words : commands) {
+    words.insert(words.end(), {"--admin-url", "http://127.0.0.1:1"});
+    const auto ran = idem(words);
+    EXPECT_EQ(ran.exit_code, 2) << words[0] << ' ' << words[1] << ": " << ran.output;
+    EXPECT_FALSE(ran.output.contains("cannot be reached")) << ran.output;
+  }
 }
 
 TEST_F(Commands, a_result_that_cannot_be_written_is_not_done) {

@@ -121,6 +121,23 @@ TEST_F(StoreCopy, a_chain_of_copies_that_are_killed_loses_and_repeats_nothing) {
   }
 }
 
+// The warnings of a start would look like the reason.
+TEST_F(StoreCopy, a_complaint_stands_alone_and_warnings_come_with_the_copy) {
+  const auto place = make_shared_place("postgres");
+  for (const std::string& url : {place->url(), file_url("sqlite", "other.db")}) {
+    const auto gateway = gateway_on(url);
+    ASSERT_TRUE(gateway->running());
+    EXPECT_EQ(gateway->terminate(), 0);
+  }
+  const Ran refused = copy(place->url(), file_url("sqlite", "other.db"));
+  EXPECT_EQ(refused.exit_code, 5) << refused.output;
+  EXPECT_TRUE(refused.output.contains("it is a store of its own")) << refused.output;
+  EXPECT_FALSE(refused.output.contains("data_checksums")) << refused.output;
+  const Ran made = copy(place->url(), file_url("sqlite", "new.db"));
+  EXPECT_EQ(made.exit_code, 0) << made.output;
+  EXPECT_TRUE(made.output.contains("warning: data_checksums is off")) << made.output;
+}
+
 /// What serves goes on until the copy is made, and each client goes on behind it.
 class CopyUnderLoad : public StoreCopy, public testing::WithParamInterface<std::string> {};
 

@@ -19,7 +19,7 @@ ApprovalsCommand::ApprovalsCommand(const Command& program)
   for (const auto& one : {approve_, reject_}) {
     one.add_option("--reason", reason_, "why, for the audit").required();
   }
-  list_.add_option("--limit", limit_, "orders in a page, 1 to 100");
+  list_.add_option("--limit", limit_, "orders in a page").between(1, 100);
   list_.add_option("--cursor", cursor_, "continue after an earlier page");
 }
 

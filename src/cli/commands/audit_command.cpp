@@ -8,6 +8,7 @@
 #include "cli/terminal/progress.hpp"
 #include "core/bytes/utf8.hpp"
 #include "json/value.hpp"
+#include "store/file_access.hpp"
 
 #include <idem/limits.hpp>
 
@@ -122,7 +123,7 @@ AuditCommand::AuditCommand(const Command& program)
       export_(declare("export", "Write all lines to a file, for a verification elsewhere")),
       verify_(declare("verify", "Find a changed, removed, inserted or moved line")) {
   list_.add_option("--after", after_, "only lines behind this number");
-  list_.add_option("--limit", limit_, "lines in a page, 1 to 1000");
+  list_.add_option("--limit", limit_, "lines in a page").between(1, 1'000);
   list_.add_option("--who", who_, "only decisions of this operator");
   list_.add_option("--what", what_, "only such decisions: keys.resolve, dlq.redrive, ...");
   list_.add_option("--ref", ref_, "only about this record, message or token");
@@ -175,7 +176,7 @@ int AuditCommand::save() {
         if (!file && errno == EEXIST) {
           return complain(to_ + " is there and stays as it is; name another file", refused);
         }
-        if (!file) return complain(to_ + ": " + std::strerror(errno), failed);
+        if (!file) return complain(with_advice(to_ + ": " + std::strerror(errno), to_), failed);
         out = file.get();
       }
       text = export_head(text_of(page->find("begins")));
@@ -190,13 +191,14 @@ int AuditCommand::save() {
       ++lines;
     }
     if (std::fwrite(text.data(), 1, text.size(), out) != text.size()) {
-      return complain(to_ + ": " + std::strerror(errno), failed);
+      return complain(with_advice(to_ + ": " + std::strerror(errno), to_), failed);
     }
     const auto* const next = page->find("next");
     after = is_null(next) ? "" : text_of(next);
     progress->show(std::to_string(lines) + " lines exported", lines);
   }
-  if (std::fflush(out) != 0) return complain(to_ + ": " + std::strerror(errno), failed);
+  if (std::fflush(out) != 0)
+    return complain(with_advice(to_ + ": " + std::strerror(errno), to_), failed);
   progress.reset();
   if (!is_stdout) print_exported(lines);
   return done;
@@ -247,7 +249,8 @@ int AuditCommand::verify_file() {
   }
   std::ifstream file(from_);
   if (!file) {
-    return complain("--file " + from_ + " cannot be read: " + std::strerror(errno), usage);
+    return complain(
+        with_advice("--file " + from_ + " cannot be read: " + std::strerror(errno), from_), usage);
   }
   const auto verdict = [&] {
     const Progress progress("idem audit: ", "verifies " + printable(from_));

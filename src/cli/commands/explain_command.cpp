@@ -4,7 +4,9 @@
 #include "cli/exit_code.hpp"
 #include "core/bytes/base64.hpp"
 #include "json/writer.hpp"
+#include "store/file_access.hpp"
 
+#include <cerrno>
 #include <fstream>
 #include <iostream>
 #include <iterator>
@@ -110,9 +112,11 @@ std::expected<std::string, std::string> ExplainCommand::body() const {
   if (!data_ || !data_->starts_with('@')) return data_.value_or("");
   const std::string name = data_->substr(1);
   if (name == "-") return std::string{std::istreambuf_iterator<char>(std::cin), {}};
+  errno = 0;
   std::ifstream file(name, std::ios::binary);
+  if (!file) return std::unexpected("-d @: " + why_no_line(name, errno));
   std::string bytes{std::istreambuf_iterator<char>(file), {}};
-  if (!file) return std::unexpected("-d @" + name + " cannot be read");
+  if (!file) return std::unexpected("-d @" + name + " cannot be read to its end");
   return bytes;
 }
 

@@ -15,9 +15,9 @@ JobsCommand::JobsCommand(const Command& program)
   for (const auto& one : {show_, results_, cancel_}) {
     one.add_option("id", id_, "the job's id: 32 hexadecimal digits").required();
   }
-  list_.add_option("--limit", limit_, "jobs in a page, 1 to 100");
+  list_.add_option("--limit", limit_, "jobs in a page").between(1, 100);
   list_.add_option("--cursor", cursor_, "continue after an earlier page");
-  results_.add_option("--limit", limit_, "results in a page, 1 to 1000");
+  results_.add_option("--limit", limit_, "results in a page").between(1, 1'000);
   results_.add_option("--after", after_, "continue behind this many results");
   cancel_.add_option("--reason", reason_, "why, for the audit").required();
 }

@@ -6,11 +6,13 @@
 #include "core/bytes/base64.hpp"
 #include "core/bytes/percent.hpp"
 #include "json/writer.hpp"
+#include "store/file_access.hpp"
 
 #include <idem/limits.hpp>
 #include <idem/worker_limits.hpp>
 
 #include <algorithm>
+#include <cerrno>
 #include <fstream>
 #include <iterator>
 
@@ -58,7 +60,7 @@ void KeysCommand::declare_list() {
   list_.add_option("--find", filter_.find,
                    "records that had this value when search.requests, search.answers indexed it: "
                    "a trace id, the upstream's reference, or what your API calls the work");
-  list_.add_option("--limit", filter_.limit, "records in a page, 1 to 1000");
+  list_.add_option("--limit", filter_.limit, "records in a page").between(1, 1'000);
   list_.add_option("--cursor", filter_.cursor, "continue after an earlier page");
 }
 
@@ -66,7 +68,7 @@ void KeysCommand::declare_filter(const Command& verb) {
   verb.add_option("--state", filter_.state,
                   "pending, in_progress, completed, failed_retryable, "
                   "unknown or expired")
-      .choices({"pending", "in_progress", "completed", "failed_retryable", "unknown", "expired"});
+      .one_of({"pending", "in_progress", "completed", "failed_retryable", "unknown", "expired"});
   verb.add_option("--scope", filter_.scope, "only this scope");
   verb.add_option("--operation", filter_.operation, "only this operation");
   verb.add_option("--older-than", filter_.older_than,
@@ -79,7 +81,7 @@ void KeysCommand::declare_filter(const Command& verb) {
 
 void KeysCommand::declare_resolve() {
   resolve_.add_option("--as", as_, "completed or failed_retryable")
-      .choices({"completed", "failed_retryable"})
+      .one_of({"completed", "failed_retryable"})
       .required();
   resolve_.add_option("--evidence", evidence_, "what you saw, and where").required();
   resolve_.add_option("--observed-at", observed_at_,
@@ -192,8 +194,9 @@ std::expected<std::string, int> KeysCommand::resolve_order(bool names_fence) con
     }
     order.end_array();
     if (!answer_.body_file.empty()) {
+      errno = 0;
       std::ifstream file(answer_.body_file, std::ios::binary);
-      if (!file) return fails("--body-file " + answer_.body_file + " cannot be read");
+      if (!file) return fails("--body-file: " + why_no_line(answer_.body_file, errno));
       const std::string bytes{std::istreambuf_iterator<char>(file), {}};
       order.member("body_b64", to_base64(bytes));
     }

@@ -1,9 +1,11 @@
 #include "cli/commands/man_command.hpp"
 
+#include "cli/command_line/words.hpp"
 #include "cli/exit_code.hpp"
 #include "cli/pages/commands_page.hpp"
 #include "cli/pages/man_page.hpp"
 #include "cli/terminal/messages.hpp"
+#include "config/words.hpp"
 
 #include <cstdio>
 #include <fstream>
@@ -28,11 +30,15 @@ int ManCommand::run() const {
     return done;
   }
   for (const auto& page : man_pages(read_tree(program_))) {
-    if (page.name != page_) continue;
+    // Of a command by its own name, too: "keys" for "idem-keys".
+    if (page.name != page_ && page.name != "idem-" + page_) continue;
     std::fputs(page.text.c_str(), stdout);
     return done;
   }
-  return say_error("man", "there is no page \"" + page_ + "\"; idem man --help lists them", usage);
+  return say_error("man",
+                   "there is no page " + config::shown(page_) + "; there are " +
+                       joined(man_page_names(program_), ", "),
+                   usage);
 }
 
 int ManCommand::write_all() const {

@@ -24,10 +24,10 @@ OutboxCommand::OutboxCommand(const Command& program)
       retry_(declare("retry", "Send a waiting message now")) {
   list_
       .add_option("--state", state_, "only messages that are waiting, delivered, dead or discarded")
-      .choices({"waiting", "delivered", "dead", "discarded"});
+      .one_of({"waiting", "delivered", "dead", "discarded"});
   list_.add_option("--destination", destination_, "only to this destination");
   list_.add_option("--operation-ref", operation_ref_, "only those that were sent with this record");
-  list_.add_option("--limit", limit_, "messages in a page, 1 to 1000");
+  list_.add_option("--limit", limit_, "messages in a page").between(1, 1'000);
   list_.add_option("--cursor", cursor_, "continue after an earlier page");
   for (const auto& one : {show_, retry_}) {
     one.add_option("id", id_, "the message's id: 32 hexadecimal digits").required();
@@ -61,7 +61,7 @@ DlqCommand::DlqCommand(const Command& program)
   show_.add_option("id", id_, "the message's id: 32 hexadecimal digits").required();
   for (const auto& one : {list_, redrive_, discard_}) {
     one.add_option("--destination", destination_, "only to this destination");
-    one.add_option("--limit", limit_, "this many at most, 1 to 1000");
+    one.add_option("--limit", limit_, "this many at most").between(1, 1'000);
   }
   for (const auto& [one, has_rate] :
        {std::pair(redrive_, HasRate::yes), std::pair(discard_, HasRate::no)}) {

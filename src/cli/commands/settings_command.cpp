@@ -18,11 +18,19 @@ bool says_true(const json::Value* value) {
 
 std::string or_none(const std::string& text) { return text == "-" ? "not given" : text; }
 
+/// Null: it would not be refused.
+const json::Value* refusal_in(const json::Value& page) {
+  const auto* const why = page.find("refused");
+  const bool is_none = why == nullptr || std::holds_alternative<std::nullptr_t>(why->is);
+  return is_none ? nullptr : why;
+}
+
 bool print_changes(const std::string& body) {
   const auto page = json::parse(body);
   if (!page || page->find("changes") == nullptr) return false;
   const auto& changes = items_of(page->find("changes"));
-  if (changes.empty()) std::printf("no setting differs\n");
+  // Of settings that cannot be read nobody knows how they differ.
+  if (changes.empty() && refusal_in(*page) == nullptr) std::printf("no setting differs\n");
   for (const auto& one : changes) {
     std::printf("%s: %s -> %s%s\n", text_of(one.find("name")).c_str(),
                 or_none(text_of(one.find("before"))).c_str(),
@@ -49,9 +57,11 @@ int ChangesCommand::run() {
   const int shown = show(answer->body, print_changes);
   if (shown != done) return shown;
   const auto page = json::parse(answer->body);
-  const auto* const why = page ? page->find("refused") : nullptr;
-  if (why == nullptr || std::holds_alternative<std::nullptr_t>(why->is)) return done;
-  return complain("a reload would be refused: " + text_of(why), refused);
+  const auto* const why = page ? refusal_in(*page) : nullptr;
+  if (why == nullptr) return done;
+  return complain(
+      "a reload would be refused, and the gateway keeps the settings that it has: " + text_of(why),
+      refused);
 }
 
 ReloadCommand::ReloadCommand(const Command& config)

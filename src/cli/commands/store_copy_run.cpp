@@ -2,6 +2,7 @@
 
 #include "cli/commands/tables.hpp"
 #include "cli/exit_code.hpp"
+#include "cli/terminal/messages.hpp"
 #include "cli/terminal/progress.hpp"
 #include "core/bytes/rfc3339.hpp"
 #include "core/naming/copied_identity.hpp"
@@ -72,6 +73,8 @@ class CopyRun {
   Step<CopyPass> run() {
     if (auto opened = open_both(); !opened) return std::unexpected(opened.error());
     if (auto fit = check(); !fit) return std::unexpected(fit.error());
+    // Before this they would stand in front of a complaint that has another reason.
+    for (const std::string& text : std::exchange(warnings_, {})) say_warning("store", text);
     auto first = pass(CopySource::serving);
     if (!first || order_.prepare) return first;
     for (int i = 0; first->put > few_changes && i < passes_max && !is_file(from_kind_); ++i) {
@@ -162,8 +165,8 @@ class CopyRun {
     // Its settings are warned of once, and it is opened several times.
     const bool is_first = opened_.insert(url).second;
     OpenOptions how{.warn =
-                        [is_first](const std::string& text) {
-                          if (is_first) complain_of(text);
+                        [this, is_first](const std::string& text) {
+                          if (is_first) warnings_.push_back("warning: " + text);
                         },
                     .which = {.make = may_make && opening == Opening::begin, .copied = copied_},
                     .opened =
@@ -185,7 +188,8 @@ class CopyRun {
   Done open_both() {
     const auto path = path_in(order_.from);
     std::error_code code;
-    if (path && !std::filesystem::exists(*path, code)) {
+    // An error other than that it is missing, such as that of a right, the look below tells.
+    if (path && !std::filesystem::exists(*path, code) && !code) {
       return end(not_found, "FROM, " + order_.from + ": there is no such store");
     }
     if (auto sound = check_file(); !sound) return sound;
@@ -230,7 +234,7 @@ class CopyRun {
   Step<bool> find_target() {
     const auto path = path_in(order_.to);
     std::error_code code;
-    if (path && !std::filesystem::exists(*path, code)) return false;
+    if (path && !std::filesystem::exists(*path, code) && !code) return false;
     const auto to = open(to_kind_, order_.to, Opening::look);
     if (to) return true;
     // Of a making that was cut off, too.
@@ -411,7 +415,8 @@ class CopyRun {
   const KnownKind& to_kind_;
   std::shared_ptr<CopiedIdentity> copied_ = std::make_shared<CopiedIdentity>();
   OpenedStore target_;
-  std::set<std::string> opened_;  ///< URLs.
+  std::set<std::string> opened_;       ///< URLs.
+  std::vector<std::string> warnings_;  ///< Of their servers, until they are printed.
   std::unique_ptr<std::string, RemoveSnapshot>
       snapshot_;  ///< Outlives the store that is open in it.
   std::unique_ptr<Store> from_;

@@ -114,7 +114,7 @@ Checked check_resolving(const ReconcileOptions& options) {
 void ReconcileOptions::declare(const Command& command) {
   command.add_option("export", file, "the provider's export; - is standard input").file();
   command.add_option("--format", format, "csv or jsonl; else by the file's name")
-      .choices({"csv", "jsonl"});
+      .one_of({"csv", "jsonl"});
   command.add_option("--url", list.url, "a list of the provider's API instead of a file");
   command.add_option("--items", list.items, "JSON Pointer to the items of a page").show_default();
   command.add_option("--next", list.next, "JSON Pointer to the next page: a URL or a path")
@@ -131,7 +131,7 @@ void ReconcileOptions::declare(const Command& command) {
   command.add_option("--page-timeout", list.timeout, "time for each page; 30s by default");
 
   command.add_option("--by", by, "the value on both sides: key, operation, reference or derived")
-      .choices({"key", "operation", "reference", "derived"})
+      .one_of({"key", "operation", "reference", "derived"})
       .show_default();
   command.add_option("--match", match,
                      "the export's field of --by: a column, a member or a JSON Pointer");

@@ -2,6 +2,7 @@
 
 #include "cli/settings/paths.hpp"
 #include "config/words.hpp"
+#include "store/file_access.hpp"
 #include "store/known_kinds.hpp"
 
 #include <algorithm>
@@ -19,14 +20,25 @@ bool is_folder(const std::filesystem::path& path) {
   return std::filesystem::is_directory(path.empty() ? "." : path, ignored);
 }
 
+/// "\"PATH\" is no directory; make it". Empty: it is one.
+std::string why_no_folder(const std::filesystem::path& path) {
+  std::error_code code;
+  if (std::filesystem::is_directory(path.empty() ? "." : path, code)) return {};
+  const std::string text = path.string();
+  if (const auto why = why_dangling(text)) return shown(text) + ' ' + *why;
+  // Of a right, for example: it may be one.
+  if (code && code != std::errc::no_such_file_or_directory && code != std::errc::not_a_directory) {
+    return with_advice(shown(text) + " cannot be looked at: " + code.message(), text);
+  }
+  return shown(text) + " is no directory; make it or write another path";
+}
+
 void check_store_file(const Given& store, Complaints& complaints) {
   const auto path = path_in(store.text);
   if (!path) return;
   const std::filesystem::path file(*path);
-  if (!is_folder(file.parent_path())) {
-    complaints.add(store.place, shown(file.parent_path().string()) +
-                                    " is no directory, so that no store can be made there; make it "
-                                    "or write another path");
+  if (auto why = why_no_folder(file.parent_path()); !why.empty()) {
+    complaints.add(store.place, why + "; no store can be made there");
   } else if (!known_kind_of(store.text)->is_directory && is_folder(file)) {
     complaints.add(store.place, shown(file.string()) + " is a directory; write a file's path");
   }
@@ -61,10 +73,8 @@ bool matches_other_spellings(const Route& later, const Route& route) {
 void check_named_files(const ReadSettings& read, Complaints& complaints) {
   const GatewayFlags& given = read.given;
   check_store_file(given.store, complaints);
-  if (given.spill_dir.given && !is_folder(read.options.spill_dir)) {
-    complaints.add(given.spill_dir.place, shown(read.options.spill_dir) +
-                                              " is no directory; make it or write another one");
-  }
+  const auto no_spill = given.spill_dir.given ? why_no_folder(read.options.spill_dir) : "";
+  if (!no_spill.empty()) complaints.add(given.spill_dir.place, no_spill);
   bool all_there = true;
   for (const auto* file : {&given.tls_cert, &given.tls_key, &given.tls_client_ca}) {
     all_there = can_be_read(*file, complaints) && all_there;

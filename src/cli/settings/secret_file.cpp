@@ -1,5 +1,7 @@
 #include "cli/settings/secret_file.hpp"
 
+#include "store/file_access.hpp"
+
 #include <idem/limits.hpp>
 
 #include <fcntl.h>
@@ -27,11 +29,13 @@ struct Descriptor {
 std::expected<void, std::string> check(const Descriptor& file, const std::string& path) {
   struct stat status{};
   if (file.number < 0 || ::fstat(file.number, &status) != 0) {
-    return std::unexpected(path + ": " + std::strerror(errno));
+    return std::unexpected(with_advice(path + ": " + std::strerror(errno), path));
   }
   if (!S_ISREG(status.st_mode)) return std::unexpected(path + ": is no regular file");
   if (status.st_uid != ::geteuid() && status.st_uid != 0) {
-    return std::unexpected(path + ": belongs to another user, who could change it");
+    return std::unexpected(path +
+                           ": belongs to another user, who could change it: give it to "
+                           "this one (chown)");
   }
   // The group may read: secrets are mounted so for a user other than root.
   if ((status.st_mode & 0027) != 0) {

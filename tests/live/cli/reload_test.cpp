@@ -92,6 +92,14 @@ TEST_F(Reload, the_command_shows_the_changes_and_then_applies_them) {
   EXPECT_TRUE(is_problem(ask(charge("tiny")), 400, "key_invalid"));
   EXPECT_EQ(config({"changes"}).output, "no setting differs\n");
 
+  write("key: [unfinished\n");
+  ran = config({"changes"});
+  EXPECT_EQ(ran.exit_code, 5) << ran.output;
+  EXPECT_EQ(ran.output.find("no setting differs"), std::string::npos) << ran.output;
+  EXPECT_NE(ran.output.find("would be refused, and the gateway keeps the settings that it has"),
+            std::string::npos)
+      << ran.output;
+
   write("key: {min_length: 12}\nthreads: 3\n");
   ran = config({"changes"});
   EXPECT_EQ(ran.exit_code, 5) << ran.output;
