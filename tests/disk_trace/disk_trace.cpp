@@ -2,7 +2,8 @@
 // all calls that change what is below the folder IDEM_DISK_ROOT, and what the process says on
 // descriptor 3, into the file IDEM_DISK_TRACE. A kill -9 leaves the trace whole up to that moment.
 // The disk keeps nothing that is synced in files and folders whose paths, with a $ behind them,
-// contain IDEM_DISK_FORGETS.
+// contain IDEM_DISK_FORGETS. The step with the number IDEM_DISK_KILLS_AT is the last one: a kill -9
+// ends the process.
 #include "disk_trace/steps.hpp"
 
 #include <dlfcn.h>
@@ -14,6 +15,7 @@
 
 #include <cerrno>
 #include <climits>
+#include <csignal>
 #include <cstdarg>
 #include <cstdio>
 #include <cstdlib>
@@ -50,6 +52,7 @@ class Trace {
     if (root == nullptr || path == nullptr) return;
     root_ = root;
     if (const char* const forgets = std::getenv("IDEM_DISK_FORGETS")) forgets_ = forgets;
+    if (const char* const last = std::getenv("IDEM_DISK_KILLS_AT")) left_ = std::atol(last);
     out_ = static_cast<int>(
         ::syscall(SYS_openat, AT_FDCWD, path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600));
   }
@@ -73,6 +76,7 @@ class Trace {
     const iovec parts[] = {{const_cast<TraceStep*>(&head), sizeof head},
                            {const_cast<char*>(bytes.data()), bytes.size()}};
     ::syscall(SYS_writev, out_, parts, 2);
+    if (--left_ == 0) ::kill(::getpid(), SIGKILL);
   }
 
   std::uint32_t node_at(const std::string& path, bool is_new, Kind made = Kind::made) {
@@ -115,6 +119,7 @@ class Trace {
   std::string forgets_;
   std::set<std::uint32_t> forgotten_;
   int out_ = -1;
+  long left_ = 0;  ///< Steps; 0 or less: no bound.
   std::uint32_t last_node_ = 0;
   std::map<std::string, std::uint32_t> nodes_;
   std::map<int, std::uint32_t> open_;

@@ -127,6 +127,12 @@ void CuttingProxy::accept_all() {
   }
 }
 
+void CuttingProxy::wait_for_end(int client) const {
+  pollfd end{client, POLLRDHUP, 0};
+  while (!stopping_ && ::poll(&end, 1, look_ms) == 0) {
+  }
+}
+
 void CuttingProxy::carry(int client) {
   const int server = connect_to(target_);
   bool marked = false;
@@ -138,6 +144,10 @@ void CuttingProxy::carry(int client) {
       const auto got = ::read(client, buffer.data(), buffer.size());
       if (got <= 0) break;
       const std::string_view bytes(buffer.data(), static_cast<std::size_t>(got));
+      if (gate_ && !gate_->may_pass()) {
+        wait_for_end(client);
+        break;
+      }
       marked |= is_marked(part_, bytes);
       if (is_marked(lost_part_, bytes)) {
         ++lost_;

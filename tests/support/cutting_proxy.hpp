@@ -12,6 +12,20 @@
 
 namespace idem::test {
 
+/// Lets the first messages of the clients of one or more proxies pass; the next one and all that
+/// come later are held until the client or the proxy ends.
+class MessageGate {
+ public:
+  explicit MessageGate(int passing) : passing_(passing) {}
+  bool may_pass() { return ++came_ <= passing_; }
+  bool is_closed() const { return came_ > passing_; }
+  int came() const { return came_; }
+
+ private:
+  const int passing_;
+  std::atomic<int> came_{0};
+};
+
 /// Between a client and a server; can lose an answer on its way, as a network does.
 class CuttingProxy {
  public:
@@ -35,18 +49,22 @@ class CuttingProxy {
   /// From now on each piece that the server sends is lost with this chance, and its connection is
   /// cut, both ways.
   void lose_answers(double chance, unsigned seed);
+  /// Before the first client comes.
+  void hold_by(std::shared_ptr<MessageGate> gate) { gate_ = std::move(gate); }
   /// How many answers and messages were lost so far.
   int lost() const { return lost_.load(); }
 
  private:
   void accept_all();
   void carry(int client);
+  void wait_for_end(int client) const;
   bool falls();
   bool is_marked(std::string& part, std::string_view bytes);
   /// How many of these bytes are to arrive; none: all of them.
   std::optional<std::size_t> cut_of(std::string_view bytes);
 
   std::string target_;
+  std::shared_ptr<MessageGate> gate_;
   int listener_ = -1;
   std::uint16_t port_ = 0;
   std::atomic<bool> stopping_{false};

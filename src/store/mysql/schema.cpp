@@ -138,10 +138,12 @@ Task<std::expected<SchemaFound, std::string>> find_schema(Connection& connection
   if (!which) co_return std::unexpected(failure_text(which.error()));
   const Rows& versions = (*which)[0];
   for (std::size_t row = 0; row < versions.size(); ++row) {
+    found.begun = static_cast<int>(to_number(versions.cell(row, 0)));
     found.is_cut_off = to_number(versions.cell(row, 1)) == 0;
-    if (!found.is_cut_off) found.version = static_cast<int>(to_number(versions.cell(row, 0)));
+    if (!found.is_cut_off) found.version = found.begun;
   }
   const Rows& sets = (*which)[1];
+  found.was_made = sets.size() != 0;
   for (std::size_t row = 0; row < sets.size(); ++row) {
     found.checksum = sets.cell(row, 0);
     found.program = sets.cell(row, 1);
@@ -152,12 +154,13 @@ Task<std::expected<SchemaFound, std::string>> find_schema(Connection& connection
 }
 
 Problem why_unusable(const SchemaFound& found, bool may_change) {
-  if (found.version == 0) return std::nullopt;
   const int latest = migrations().back().version;
-  if (found.version > latest) {
+  if (found.begun > latest) {
     return fmt::format("it has schema version {}, and this program knows versions up to {}",
-                       found.version, latest);
+                       found.begun, latest);
   }
+  // No start came to its functions, so no program has used it: this one goes on with the making.
+  if (!found.was_made) return std::nullopt;
   const bool is_same = found.checksum == function_set().checksum;
   if (!is_same && (found.is_newer || found.has_had_ours)) {
     return fmt::format(

@@ -9,7 +9,9 @@ namespace idem::mysql {
 
 struct SchemaFound {
   int version = 0;            ///< Of the tables; 0: there are none.
+  int begun = 0;              ///< The last version of the tables that any program began to make.
   bool is_cut_off = false;    ///< A change of the tables was begun, and did not end.
+  bool was_made = false;      ///< Functions were applied, which is the last step of the making.
   std::string checksum{};     ///< Of the functions.
   std::string program{};      ///< That applied them.
   bool has_had_ours = false;  ///< This program's functions are there, or were.
@@ -20,7 +22,7 @@ struct SchemaFound {
 Task<std::expected<SchemaFound, std::string>> find_schema(Connection& connection);
 
 /// A sentence: why this program cannot use the schema, or, without `may_change`, may not upgrade
-/// it. An empty database is no reason.
+/// it. An empty database is no reason, and neither is a schema whose making was cut off.
 std::optional<std::string> why_unusable(const SchemaFound& found, bool may_change);
 
 /// Makes or upgrades the tables, and replaces the functions if they are others. Under the lock of

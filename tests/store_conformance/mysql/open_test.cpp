@@ -100,11 +100,29 @@ TEST(MysqlOpen, S02_tables_whose_making_was_cut_off_are_completed) {
             "2");
 }
 
-TEST(MysqlOpen, a_schema_of_a_later_version_is_refused) {
+TEST(MysqlOpen, S02_functions_whose_making_was_cut_off_are_made_without_migrate) {
   const TestMysqlDatabase database;
   EXPECT_EQ(refusal(database.url()), "");
-  MysqlSession(database.url()).run("INSERT INTO idem_schema VALUES (9999, 'of tomorrow', 1)");
-  expect_refused(refusal(database.url()), "it has schema version 9999, ");
+  MysqlSession session(database.url());
+  // As after a crash within the functions, and as after one between two files of tables.
+  for (const std::string cut :
+       {"DROP FUNCTION idem_micros", "UPDATE idem_schema SET is_done = 0 WHERE version = 4",
+        "DELETE FROM idem_schema WHERE version = 4"}) {
+    session.run("DELETE FROM idem_schema_functions; DELETE FROM idem_identity; " + cut);
+    EXPECT_EQ(refusal(database.url(), {.migrate = false}), "") << cut;
+    EXPECT_EQ(session.run("SELECT COUNT(*) FROM idem_schema WHERE is_done = 1"), "4") << cut;
+    EXPECT_NE(session.run("SELECT idem_micros()"), "") << cut;
+  }
+}
+
+TEST(MysqlOpen, a_schema_of_a_later_version_is_refused) {
+  for (const std::string is_done : {"1", "0"}) {
+    const TestMysqlDatabase database;
+    EXPECT_EQ(refusal(database.url()), "");
+    MysqlSession(database.url())
+        .run("INSERT INTO idem_schema VALUES (9999, 'of tomorrow', " + is_done + ")");
+    expect_refused(refusal(database.url()), "it has schema version 9999, ");
+  }
 }
 
 TEST(MysqlOpen, S02_functions_of_an_older_program_are_replaced_with_migrate_only) {
