@@ -32,6 +32,12 @@ std::string parts_of(const Subject& subject) {
   return parts;
 }
 
+/// The end of an attempt stays true at any later time, and a record that is put has its moments
+/// from elsewhere.
+bool depends_on_now(const StoreCall& call) {
+  return !traits_of(call).ends_attempt && !std::holds_alternative<PutRecord>(call);
+}
+
 /// A repeat does more, or its reply differs.
 bool is_once(const StoreCall& call) {
   return !traits_of(call).is_repeatable && !traits_of(call).is_lifecycle;
@@ -162,6 +168,7 @@ Task<Steps::Outcome> Steps::look(Try& tried, const Subject& subject) {
     const Reply& reply = *all[i];
     update_clock(names_.of(ids[i]).slot, reply);
     if (reply.at(0).text == "generation") {
+      tried.why_again = "the store's identity is being changed";
       auto waiting = on_other_generation(ids[i], reply.at(2));
       co_return co_await std::move(waiting);
     }
@@ -227,6 +234,7 @@ void Steps::keep(const RecordWrite& write, const Version& version) {
 
 Task<Steps::Outcome> Steps::write(Try& tried, const StoreCall& call, const Subject& subject,
                                   const RecordWrite& write, StoreTime now) {
+  tried.why_again = Try::others_write;
   const Version version = versions_.next();
   const Seen seen = tried.seen_of(write.id);
   const unsigned slot = names_.of(write.id).slot;
@@ -235,8 +243,7 @@ Task<Steps::Outcome> Steps::write(Try& tried, const StoreCall& call, const Subje
                                       .version = version,
                                       .kept_mark = seen.mark,
                                       .now = now,
-                                      // The end of an attempt stays true at any later time.
-                                      .check_now = !clock_ && !traits_of(call).ends_attempt,
+                                      .check_now = !clock_ && depends_on_now(call),
                                       .generation = text_of(subject),
                                       .wants_answer = subject.needs_answer,
                                       .wants_request = subject.needs_request,
@@ -259,12 +266,18 @@ Task<Steps::Outcome> Steps::write(Try& tried, const StoreCall& call, const Subje
     keep(write, version);
     co_return Next::written;
   }
-  if (what == "clock") co_return Next::make_again;
+  if (what == "clock") {
+    tried.why_again =
+        "its server runs commands more than a second after it got them: too late "
+        "for a step that is made for its moment";
+    co_return Next::make_again;
+  }
   if (what == "fence") {
     tried.last_fence = std::strtoull(reply->at(2).text.c_str(), nullptr, 10);
     co_return Next::make_again;
   }
   if (what == "generation") {
+    tried.why_again = "the store's identity is being changed";
     auto waiting = on_other_generation(write.id, reply->at(2));
     co_return co_await std::move(waiting);
   }
@@ -401,9 +414,7 @@ Task<StoreResult> Steps::make(const StoreCall& call, Subject subject) {
     if (next == Next::written) co_return result;
     if (MonotonicClock::now() >= until) break;
   }
-  co_return tried.failed({Code::unavailable,
-                          "other writers keep changing this record, or the store's identity is "
-                          "being changed"});
+  co_return tried.failed({Code::unavailable, std::string(tried.why_again)});
 }
 
 }  // namespace idem::redis

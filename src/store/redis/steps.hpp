@@ -59,6 +59,8 @@ class Steps {
     bool is_read = false;      ///< False: the step is made over an assumed record.
     bool is_in_doubt = false;  ///< A write may have been done; no later read has settled it.
     Fence last_fence = 0;
+    static constexpr std::string_view others_write = "other writers keep changing this record";
+    std::string_view why_again = others_write;  ///< Why the last write or look was in vain.
 
     Seen& seen_of(const RecordId& id);
     /// The error of the call: in doubt if one of its writes is.

@@ -84,6 +84,25 @@ TEST(RedisFaults, S04_a_step_that_comes_late_is_made_for_the_moment_in_which_it_
   EXPECT_GT(std::get<InProgress>(*other).lease_remaining, 1s);
 }
 
+// `idem store copy` asks for a thousand at once, and a busy server runs the last of them seconds
+// later: the copy ended with "other writers keep changing this record", and there was none.
+TEST(RedisFaults, S04_a_record_of_a_copy_is_put_however_late_its_command_is_run) {
+  const RedisServer server;
+  const auto store = open_at(server.url());
+  const Execute first = run(*store, 1);
+  ASSERT_EQ(try_ask(*store, a_complete(first))->verdict, Verdict::done);
+  auto record = try_ask(*store, Find{key(1)});
+  ASSERT_TRUE(record && *record);
+  (*record)->id = key(2);
+  // Writes alone: what is read before them comes at once. Longer than the store repeats a step.
+  server.ask("client pause 3500 write");
+  const PutRecord put{.id = key(2), .record = **record, .generation = store->identity().generation};
+  const auto reply = try_ask(*store, put);
+  ASSERT_TRUE(reply) << reply.error().detail;
+  EXPECT_TRUE(reply->put);
+  EXPECT_EQ(describe(*try_ask(*store, Find{key(2)})), describe(*record));
+}
+
 // ---- what a server forgets ----
 
 TEST(RedisFaults, V09_a_server_that_is_killed_keeps_what_it_has_answered) {
