@@ -45,6 +45,8 @@ inline constexpr auto dynamodb_orphan_age = 1h;
 // How long an item stays behind its record, so that no write that is still on its way can make the
 // record again. A signature is valid for 5 minutes, so nothing older is accepted.
 inline constexpr auto dynamodb_blank_time = 15min;
+// Lines of a journal that one write of its head appends: their items are written at once before it.
+inline constexpr std::size_t dynamodb_lines_at_once = 64;
 // How long changes of the counters are gathered before they are written.
 inline constexpr auto dynamodb_counting_pause = 200ms;
 // How long a reading of a scope's usage waits for what this process still adds to it. An addition

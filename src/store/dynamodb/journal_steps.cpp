@@ -138,69 +138,153 @@ Task<std::expected<void, NoReply>> JournalSteps::end_drop(std::string journal, H
 }
 
 Task<StoreResult> JournalSteps::append(AppendLine verb) {
-  auto reading = head_of(verb.journal);
+  const std::string journal = verb.journal;
+  const bool is_first = !waiting_.contains(journal);
+  const auto start = [&](Resumption<StoreResult> done) {
+    waiting_[journal].push_back({std::move(verb), std::move(done)});
+  };
+  auto waiting = suspend<StoreResult>(start);
+  // Posted: what comes in the same turn goes with it.
+  if (is_first) client_.loop().post([this, journal] { client_.loop().spawn(append_all(journal)); });
+  co_return co_await waiting;
+}
+
+Task<void> JournalSteps::append_all(std::string journal) {
+  std::deque<Waiting>& waiting = waiting_[journal];
+  std::size_t alone = 0;  // Appends whose places have lines that no head counts.
+  while (!waiting.empty()) {
+    Group group = take_group(waiting, alone > 0 ? 1 : limits::dynamodb_lines_at_once);
+    auto appending = append_at_once(group);
+    auto result = co_await std::move(appending);
+    if (!result) alone = group.size();
+    const auto* reply = result && *result ? std::get_if<AppendLine::Reply>(&**result) : nullptr;
+    // If the first one is not behind the last line, a later one may be.
+    const std::size_t answered = !result                                ? 0
+                                 : reply != nullptr && !reply->appended ? 1
+                                                                        : group.size();
+    for (std::size_t i = group.size(); i-- > answered;) waiting.push_front(std::move(group[i]));
+    if (answered > 0 && alone > 0) --alone;
+    for (std::size_t i = 0; i < answered; ++i) {
+      StoreResult own = *result;
+      if (reply != nullptr && reply->appended) {
+        own = AppendLine::Reply{true, group[i].verb.behind + 1, reply->now};
+      }
+      client_.loop().post([done = std::move(group[i].done), own = std::move(own)]() mutable {
+        done(std::move(own));
+      });
+    }
+  }
+  waiting_.erase(journal);
+}
+
+JournalSteps::Group JournalSteps::take_group(std::deque<Waiting>& waiting, std::size_t most) {
+  Group group;
+  do {
+    group.push_back(std::move(waiting.front()));
+    waiting.pop_front();
+  } while (group.size() < most && !waiting.empty() &&
+           waiting.front().verb.behind == group.back().verb.behind + 1);
+  return group;
+}
+
+Task<std::optional<StoreResult>> JournalSteps::append_at_once(const Group& group) {
+  const AppendLine& first = group.front().verb;
+  const AppendLine& last = group.back().verb;
+  auto reading = head_of(first.journal);
   const HeadResult head = co_await std::move(reading);
   if (!head) co_return failed(NoReply{Code::unavailable, head.error().why});
   const auto now = now_();
-  if (!now) co_return std::unexpected(unknown_time());
-  if (head->last != verb.behind) {
-    co_return StoreReply(AppendLine::Reply{false, head->last, *now});
+  if (!now) co_return StoreResult(std::unexpected(unknown_time()));
+  if (head->last != first.behind) {
+    co_return StoreResult(StoreReply(AppendLine::Reply{false, head->last, *now}));
   }
   const RowVersion version = versions_.next();
   std::string lines = head->lines;
   if (lines.empty()) lines = bytes_of(versions_.next());
-  if (head->last > 0) {
-    Update copy({lines_partition(lines), number_bytes(head->last)});
-    copy.set(attribute::value, Bytes{head->tail});
-    Task<ReplyResult> copying = client_.write(copy);
-    const ReplyResult copied = co_await std::move(copying);
-    if (!copied) co_return failed(NoReply{Code::unavailable, copied.error().why});
-  }
-  const std::uint64_t seq = head->last + 1;
-  Update update(head_key(verb.journal));
+  auto writing_lines = write_lines(group, *head, lines, version, *now);
+  const auto written = co_await std::move(writing_lines);
+  if (!written) co_return failed(NoReply{Code::unavailable, written.error().why});
+  if (!*written) co_return std::nullopt;
+  const std::uint64_t seq = last.behind + 1;
+  Update update(head_key(first.journal));
   if (head->version.empty()) {
     update.if_absent();
   } else {
     update.if_equal(attribute::version, Bytes{head->version});
   }
-  const auto size = static_cast<std::int64_t>(head->bytes + verb.line.size());
+  std::size_t size = head->bytes;
+  for (const Waiting& one : group) size += one.verb.line.size();
   update.set(attribute::version, Bytes{std::string(bytes_of(version))})
       .set(lines_name, Bytes{lines})
       .set(last_number, static_cast<std::int64_t>(seq))
-      .set(all_bytes, size)
+      .set(all_bytes, static_cast<std::int64_t>(size))
       .set(attribute::value,
-           Bytes{encode(verb.journal, seq, version, verb.at.value_or(*now), verb.line)});
+           Bytes{encode(last.journal, seq, version, last.at.value_or(*now), last.line)});
   bool was_in_doubt = false;
   Task<ReplyResult> writing = client_.write(update, &was_in_doubt);
   const ReplyResult reply = co_await std::move(writing);
   if (!reply) co_return failed(reply.error());
-  if (!reply->is_refused) co_return StoreReply(AppendLine::Reply{true, seq, *now});
-  auto judging = after_refusal(std::move(verb), std::string(bytes_of(version)), was_in_doubt, *now);
+  if (!reply->is_refused) co_return StoreResult(StoreReply(AppendLine::Reply{true, seq, *now}));
+  auto judging = after_refusal(first, seq, std::string(bytes_of(version)), was_in_doubt, *now);
   co_return co_await std::move(judging);
 }
 
-Task<StoreResult> JournalSteps::after_refusal(AppendLine verb, std::string version,
-                                              bool was_in_doubt, StoreTime now) {
-  auto reading = head_of(verb.journal);
+// The last line so far is the same for everyone who copies it. A further one may be another
+// writer's, or be left by one that ended before its head: such a line is never written over here,
+// and the append that comes to its place does it, once a head counts its own line.
+Task<std::expected<bool, NoReply>> JournalSteps::write_lines(const Group& group, const Head& head,
+                                                             std::string lines, RowVersion version,
+                                                             StoreTime now) {
+  const std::string partition = lines_partition(lines);
+  std::vector<Question> questions;
+  if (head.last > 0) {
+    Update copy({partition, number_bytes(head.last)});
+    copy.set(attribute::value, Bytes{head.tail});
+    questions.push_back({"UpdateItem", copy.to_request(client_.table())});
+  }
+  for (std::size_t i = 0; i + 1 < group.size(); ++i) {
+    const AppendLine& one = group[i].verb;
+    const std::uint64_t seq = one.behind + 1;
+    Update line({partition, number_bytes(seq)});
+    line.if_absent().set(attribute::value,
+                         Bytes{encode(one.journal, seq, version, one.at.value_or(now), one.line)});
+    questions.push_back({"UpdateItem", line.to_request(client_.table())});
+  }
+  auto asking = client_.ask_all(std::move(questions));
+  const auto all = co_await std::move(asking);
+  bool is_free = true;
+  for (const ReplyResult& one : all) {
+    if (!one) co_return std::unexpected(one.error());
+    is_free &= !one->is_refused;
+  }
+  co_return is_free;
+}
+
+Task<StoreResult> JournalSteps::after_refusal(const AppendLine& first, std::uint64_t last,
+                                              std::string version, bool was_in_doubt,
+                                              StoreTime now) {
+  const std::uint64_t behind = first.behind;
+  auto reading = head_of(first.journal);
   const HeadResult head = co_await std::move(reading);
   const StoreError doubt{Code::in_doubt, "the answer to an append to a journal was lost"};
   if (!head) {
     if (was_in_doubt) co_return std::unexpected(doubt);
     co_return failed(head.error());
   }
-  const AppendLine::Reply done{true, verb.behind + 1, now};
+  const AppendLine::Reply done{true, last, now};
   if (head->version == version) co_return StoreReply(done);
   if (!was_in_doubt) co_return StoreReply(AppendLine::Reply{false, head->last, now});
-  if (head->last <= verb.behind) {
+  if (head->last <= behind) {
     // It was not done, unless the journal was dropped and begun anew since.
-    if (head->last == verb.behind && head->last > 0) {
+    if (head->last == behind && head->last > 0) {
       co_return StoreReply(AppendLine::Reply{false, head->last, now});
     }
     co_return std::unexpected(doubt);
   }
+  // The one that appended this number wrote over what others had left in its item.
   std::string line = head->tail;
-  if (head->last > verb.behind + 1) {
-    auto asking = client_.read({lines_partition(head->lines), number_bytes(verb.behind + 1)});
+  if (head->last > behind + 1) {
+    auto asking = client_.read({lines_partition(head->lines), number_bytes(behind + 1)});
     const auto item = co_await std::move(asking);
     if (!item || !*item) co_return std::unexpected(doubt);
     line = (*item)->bytes(attribute::value);

@@ -128,6 +128,80 @@ TEST_F(DynamodbFaults, S04_a_lost_answer_to_an_append_is_found_again) {
   EXPECT_EQ(lines->lines.size(), 4u);
 }
 
+// ---- many lines of a journal at once ----
+
+/// Each behind the one before it, from `after` on.
+std::vector<StoreCall> lines_after(std::uint64_t after, int count, const std::string& text) {
+  std::vector<StoreCall> calls;
+  for (int i = 0; i < count; ++i) {
+    calls.emplace_back(AppendLine{"audit", after, text + std::to_string(after)});
+    ++after;
+  }
+  return calls;
+}
+
+int appended_of(Store& store, std::vector<StoreCall> calls) {
+  int appended = 0;
+  for (const auto& reply : ask_at_once(store, std::move(calls))) {
+    appended += reply && std::get<AppendLine::Reply>(*reply).appended ? 1 : 0;
+  }
+  return appended;
+}
+
+void expect_lines(Store& store, const std::vector<std::string>& expected) {
+  const auto read = try_ask(store, ReadLines{.journal = "audit", .limit = 1'000});
+  ASSERT_TRUE(read) << read.error().detail;
+  ASSERT_EQ(read->lines.size(), expected.size());
+  for (std::size_t i = 0; i < expected.size(); ++i) {
+    EXPECT_EQ(read->lines[i].bytes, expected[i]);
+    EXPECT_FALSE(read->lines[i].is_damaged);
+  }
+}
+
+// A copy of an audit sent three requests for each line, one after the other.
+TEST_F(DynamodbFaults, S22_lines_that_come_at_once_are_appended_together) {
+  const int before = proxy.came("GetItem");
+  EXPECT_EQ(appended_of(*store, lines_after(0, 300, "line ")), 300);
+  EXPECT_LT(proxy.came("GetItem") - before, 30);
+  std::vector<std::string> expected;
+  for (int i = 0; i < 300; ++i) expected.push_back("line " + std::to_string(i));
+  expect_lines(*store, expected);
+  // Also beside others: of two for one place one is appended.
+  auto twice = lines_after(300, 40, "line ");
+  for (StoreCall& call : lines_after(300, 40, "other ")) twice.push_back(std::move(call));
+  EXPECT_EQ(appended_of(*store, std::move(twice)), 40);
+  for (int i = 300; i < 340; ++i) expected.push_back("line " + std::to_string(i));
+  expect_lines(*store, expected);
+}
+
+TEST_F(DynamodbFaults, S04_lines_whose_answers_are_lost_are_there_once) {
+  std::vector<std::string> expected;
+  for (const Mishap mishap : {Mishap::cut_after, Mishap::fail_after, Mishap::twice}) {
+    const std::uint64_t last = expected.size();
+    const int before = proxy.met();
+    proxy.plan("UpdateItem", mishap, 3, R"("S":"l)");   // The items of lines,
+    proxy.plan("UpdateItem", mishap, 1, R"("S":"j")");  // and the head.
+    EXPECT_EQ(appended_of(*store, lines_after(last, 50, "line ")), 50);
+    EXPECT_EQ(proxy.met(), before + 4);
+    for (std::uint64_t i = last; i < last + 50; ++i)
+      expected.push_back("line " + std::to_string(i));
+  }
+  expect_lines(*store, expected);
+}
+
+TEST_F(DynamodbFaults, S04_lines_that_no_head_counted_are_written_over) {
+  std::vector<std::string> expected;
+  EXPECT_EQ(appended_of(*store, lines_after(0, 2, "line ")), 2);
+  proxy.plan("UpdateItem", Mishap::throttle, 10'000, R"("S":"j")");
+  EXPECT_EQ(appended_of(*store, lines_after(2, 20, "lost ")), 0);
+  const auto other = open_table(dynamodb_url(shared_dynamodb_endpoint(), table));
+  EXPECT_EQ(appended_of(*other, lines_after(2, 30, "line ")), 30);
+  for (int i = 0; i < 32; ++i) expected.push_back("line " + std::to_string(i));
+  expect_lines(*other, expected);
+  const auto reply = try_ask(*other, DropJournal{"audit", 32});
+  EXPECT_FALSE(reply);
+}
+
 // ---- a change of the identity ----
 
 AdoptRoutes routes_of(const std::string& name) {
