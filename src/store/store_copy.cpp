@@ -1,18 +1,16 @@
 #include "store/store_copy.hpp"
 
-#include "core/record/stored_record_codec.hpp"
-#include "core/record/stored_response_codec.hpp"
 #include "core/transitions/transitions.hpp"
+#include "store/copied_records.hpp"
+#include "store/copy_patience.hpp"
 #include "store/journal_copy.hpp"
-#include "store/record_rows.hpp"
 
 #include <idem/crash_point.hpp>
 #include <idem/limits.hpp>
 #include <idem/store_wait.hpp>
 
 #include <algorithm>
-#include <latch>
-#include <memory>
+#include <iterator>
 #include <vector>
 
 namespace idem {
@@ -25,115 +23,8 @@ using Kind = CopyError::Kind;
 constexpr std::size_t at_once_min = 16;
 constexpr std::size_t at_once_max = 1'024;
 constexpr std::size_t many_bytes = 16UL << 20U;
-constexpr std::size_t listed_at_once = 1'000;
 /// A clock is read before what it is compared with.
 constexpr Millis clock_slack{1'000};
-
-/// Calls that were made at once; their replies have the order of the verbs.
-template <class Verb>
-class Asked {
- public:
-  using Result = std::expected<typename Verb::Reply, StoreError>;
-
-  Asked(Store& store, std::vector<Verb> verbs) : shared_(std::make_shared<Shared>(verbs.size())) {
-    for (std::size_t i = 0; i < verbs.size(); ++i) {
-      ask(store, std::move(verbs[i]), [shared = shared_, i](Result result) {
-        shared->results[i] = std::move(result);
-        shared->left.count_down();
-      });
-    }
-  }
-  std::vector<Result> wait() {
-    about_to_wait();
-    shared_->left.wait();
-    return std::move(shared_->results);
-  }
-
- private:
-  // Shared, because the store's thread is still inside count_down() when the last one wakes us.
-  struct Shared {
-    explicit Shared(std::size_t count)
-        : results(count, std::unexpected(StoreError{})), left(static_cast<std::ptrdiff_t>(count)) {}
-    std::vector<Result> results;
-    std::latch left;
-  };
-  std::shared_ptr<Shared> shared_;
-};
-
-/// A record as one store has it.
-struct Held {
-  std::optional<Record> record;
-  std::vector<EvidenceEntry> evidence;
-  Digest digest{};  ///< Of both; meaningless without a record.
-};
-
-/// The stores differ in what a read of an expired record says it is charged for until it is reaped.
-void even_out(Record& record) {
-  if (record.state == State::expired && record.charged != 0) {
-    record.charged = limits::tombstone_charge;
-  }
-}
-
-Digest digest_of(const Held& held) {
-  const Record& record = *held.record;
-  FramedDigest digest;
-  std::string bytes;
-  encode_record(record, bytes);
-  digest.add(bytes);
-  digest.add(record.stored_request.value_or(std::string()));
-  bytes.clear();
-  if (record.response) encode_answer(*record.response, bytes);
-  digest.add(bytes);
-  digest.add(record.response ? std::string_view(record.response->body) : std::string_view());
-  for (const EvidenceEntry& entry : held.evidence) {
-    digest.add(to_evidence_value(record.id, entry));
-  }
-  return digest.finish();
-}
-
-using Holding = std::expected<std::vector<Held>, CopyError>;
-
-/// The records of `ids` in one store, which are being read.
-class Reading {
- public:
-  Reading(Store& store, const char* which, const std::vector<RecordId>& ids)
-      : which_(which),
-        count_(ids.size()),
-        records_(store, verbs_of<Find>(ids)),
-        evidence_(store, verbs_of<ReadEvidence>(ids)) {}
-
-  Holding wait() {
-    auto records = records_.wait();
-    auto evidence = evidence_.wait();
-    std::vector<Held> all(count_);
-    for (std::size_t i = 0; i < count_; ++i) {
-      if (!records[i]) return copy_failed(which_, records[i].error());
-      if (!evidence[i]) return copy_failed(which_, evidence[i].error());
-      all[i] = {std::move(*records[i]), std::move(*evidence[i])};
-      if (!all[i].record) continue;
-      even_out(*all[i].record);
-      all[i].digest = digest_of(all[i]);
-    }
-    return all;
-  }
-
- private:
-  template <class Verb>
-  static std::vector<Verb> verbs_of(const std::vector<RecordId>& ids) {
-    std::vector<Verb> verbs;
-    for (const RecordId& id : ids) verbs.push_back({id});
-    return verbs;
-  }
-
-  const char* which_;
-  std::size_t count_;
-  Asked<Find> records_;
-  Asked<ReadEvidence> evidence_;
-};
-
-Holding read(Store& store, const char* which, const std::vector<RecordId>& ids) {
-  return Reading(store, which, ids).wait();
-}
 
 std::size_t bytes_of(const Held& held) {
   if (!held.record) return 0;
@@ -142,41 +33,10 @@ std::size_t bytes_of(const Held& held) {
   return (request ? request->size() : 0) + (response ? response->body.size() : 0);
 }
 
-/// Reads a store's ids in their order.
-class Ids {
- public:
-  Ids(Store& store, const char* which) : store_(store), which_(which) {}
-
-  /// None at the end.
-  std::expected<std::optional<RecordId>, CopyError> first() {
-    if (at_ == page_.size() && !is_last_) {
-      auto page =
-          ask_and_wait(store_, List{.after = after_, .limit = listed_at_once, .damaged = true});
-      if (!page) return copy_failed(which_, page.error());
-      page_.clear();
-      for (const Record& record : *page) page_.push_back(record.id);
-      at_ = 0;
-      is_last_ = page_.empty();
-      if (!is_last_) after_ = page_.back();
-    }
-    return at_ == page_.size() ? std::nullopt : std::optional(page_[at_]);
-  }
-  void drop_first() { ++at_; }
-
- private:
-  Store& store_;
-  const char* which_;
-  std::vector<RecordId> page_;
-  std::size_t at_ = 0;
-  std::optional<RecordId> after_;
-  bool is_last_ = false;
-};
-
 class Copy {
  public:
-  Copy(Store& from, Store& to, CopySource source,
-       const std::function<void(std::uint64_t)>& progress)
-      : from_(from), to_(to), source_kind_(source), progress_(progress) {}
+  Copy(Store& from, Store& to, CopySource source, const CopyProgress& progress, Millis patience)
+      : from_(from), to_(to), source_kind_(source), progress_(progress), patience_(patience) {}
 
   std::expected<CopyPass, CopyError> run() {
     const auto theirs = ask_and_wait(from_, Count{});
@@ -191,12 +51,11 @@ class Copy {
     const auto micros = std::chrono::microseconds(now_.time_since_epoch()).count();
     fence_floor_ = static_cast<Fence>(micros);
     // Alone and first in each pass: what the pass before wrote is on the disk when it is compared.
-    if (auto done = set_floor(); !done) return std::unexpected(std::move(done.error()));
-    if (auto done = copy_lines(); !done) return std::unexpected(std::move(done.error()));
-    if (auto copied = copy_all(); !copied) return std::unexpected(std::move(copied.error()));
-    // Once more, because reading the records may have taken long.
-    if (auto done = set_floor(); !done) return std::unexpected(std::move(done.error()));
-    if (auto done = copy_lines(); !done) return std::unexpected(std::move(done.error()));
+    // Floor and lines once more, because reading the records may have taken long.
+    for (Done (Copy::* const step)() : {&Copy::set_floor, &Copy::copy_lines, &Copy::copy_all,
+                                        &Copy::set_floor, &Copy::copy_lines}) {
+      if (auto done = (this->*step)(); !done) return std::unexpected(std::move(done.error()));
+    }
     pass_.source = source_.finish();
     pass_.target = target_.finish();
     return pass_;
@@ -205,8 +64,28 @@ class Copy {
  private:
   using Done = std::expected<void, CopyError>;
 
+  /// Until it is done, or fails for good.
+  template <class Step>
+  auto patiently(Step step) {
+    for (;;) {
+      auto done = step();
+      if (done || !may_ask_again(done.error())) return done;
+    }
+  }
+
+  bool may_ask_again(const CopyError& error) {
+    if (!patience_.wait(error)) return false;
+    ++pass_.asked_again;
+    progress_(pass_);
+    return true;
+  }
+
   /// Refused if another run works on the target, so this comes before what has no such check.
   Done set_floor() {
+    return patiently([this] { return set_floor_once(); });
+  }
+
+  Done set_floor_once() {
     const auto floor = ask_and_wait(
         to_,
         PutRecord{.id = {}, .fence_floor = fence_floor_, .generation = to_.identity().generation});
@@ -215,8 +94,14 @@ class Copy {
   }
 
   Done copy_lines() {
-    auto lines = copy_journals(from_, to_, [this] { return set_floor(); });
-    if (!lines) return std::unexpected(std::move(lines.error()));
+    const auto see = [this](const CopiedLines& so_far, bool was_put) {
+      if (was_put) patience_.went_on();
+      pass_.journal_lines = so_far.lines;
+      progress_(pass_);
+    };
+    const auto lines = patiently(
+        [&] { return copy_journals(from_, to_, {[this] { return set_floor_once(); }, see}); });
+    if (!lines) return std::unexpected(lines.error());
     pass_.journal_lines = lines->lines;
     pass_.lines_put += lines->put;
     return {};
@@ -227,9 +112,9 @@ class Copy {
     Ids ours(to_, "TO");
     Chunk chunk;
     for (;;) {
-      const auto a = theirs.first();
+      const auto a = patiently([&] { return theirs.first(); });
       if (!a) return std::unexpected(a.error());
-      const auto b = ours.first();
+      const auto b = patiently([&] { return ours.first(); });
       if (!b) return std::unexpected(b.error());
       const bool is_end = !*a && !*b;
       if (!is_end) {
@@ -240,10 +125,9 @@ class Copy {
         chunk.ids.push_back(next);
         if (is_ours) chunk.ours.push_back(next);
       }
-      if (chunk.ids.size() < at_once_ && !is_end) continue;
-      if (auto copied = copy(chunk); !copied) return copied;
+      if (chunk.ids.size() < at_once() && !is_end) continue;
+      if (auto copied = copy_patiently(chunk); !copied) return copied;
       chunk = {};
-      progress_(pass_.records);
       if (is_end) return {};
     }
   }
@@ -253,9 +137,38 @@ class Copy {
     std::vector<RecordId> ours;  ///< Those of them that the target has.
   };
 
+  std::size_t at_once() const { return std::min(at_once_, allowed_); }
+
+  /// What was too much for a store at once is asked of it in parts.
+  Done copy_patiently(const Chunk& chunk) {
+    std::size_t at = 0;
+    for (bool is_again = false; at < chunk.ids.size();) {
+      const std::size_t count = std::min(at_once(), chunk.ids.size() - at);
+      Chunk part;
+      part.ids.assign(chunk.ids.begin() + static_cast<std::ptrdiff_t>(at),
+                      chunk.ids.begin() + static_cast<std::ptrdiff_t>(at + count));
+      // The try before may have put any of them.
+      if (is_again) part.ours = part.ids;
+      if (!is_again)
+        std::ranges::set_intersection(part.ids, chunk.ours, std::back_inserter(part.ours));
+      const Done copied = copy(part);
+      if (copied) {
+        at += count;
+        is_again = false;
+        allowed_ = std::min(allowed_ + allowed_ / 16 + 1, at_once_max);
+        patience_.went_on();
+        progress_(pass_);
+        continue;
+      }
+      if (!may_ask_again(copied.error())) return copied;
+      is_again = true;
+      allowed_ = std::max<std::size_t>(count / 4, 1);
+    }
+    return {};
+  }
+
   Done copy(const Chunk& chunk) {
     const auto& ids = chunk.ids;
-    if (ids.empty()) return {};
     Reading reading_theirs(from_, "FROM", ids);
     Reading reading_ours(to_, "TO", chunk.ours);
     auto theirs = reading_theirs.wait();
@@ -358,7 +271,7 @@ class Copy {
     if (!left) return std::unexpected(std::move(left.error()));
     // Of a record that is gone the log may have lines.
     for (const std::size_t i : *left) {
-      auto again = read(to_, "TO", {ids[i]});
+      auto again = Reading(to_, "TO", {ids[i]}).wait();
       if (!again) return std::unexpected(std::move(again.error()));
       ours[i] = std::move(again->front());
     }
@@ -453,12 +366,14 @@ class Copy {
   Store& from_;
   Store& to_;
   CopySource source_kind_;
-  const std::function<void(std::uint64_t)>& progress_;
+  const CopyProgress& progress_;
+  CopyPatience patience_;
   MonotonicTime began_{};
   StoreTime now_{};        ///< Of the source, at the beginning.
   StoreTime later_now_{};  ///< The later one of both.
   Fence fence_floor_ = 0;
-  std::size_t at_once_ = 8 * at_once_min;
+  std::size_t at_once_ = 8 * at_once_min;  ///< That fit into memory.
+  std::size_t allowed_ = at_once_max;      ///< That the stores answer.
   CopyPass pass_;
   FramedDigest source_;
   FramedDigest target_;
@@ -466,9 +381,9 @@ class Copy {
 
 }  // namespace
 
-std::expected<CopyPass, CopyError> copy_records(
-    Store& from, Store& to, CopySource source, const std::function<void(std::uint64_t)>& progress) {
-  return Copy(from, to, source, progress).run();
+std::expected<CopyPass, CopyError> copy_records(Store& from, Store& to, CopySource source,
+                                                const CopyProgress& progress, Millis patience) {
+  return Copy(from, to, source, progress, patience).run();
 }
 
 CopyError copy_error(const char* which, const StoreError& error) {

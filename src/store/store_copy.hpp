@@ -30,14 +30,24 @@ struct CopyPass {
   std::uint64_t evidence = 0;             ///< Lines about those records, alike in both.
   std::uint64_t journal_lines = 0;        ///< Of all journals, alike in both.
   std::uint64_t lines_put = 0;            ///< Of both kinds of lines.
+  /// How often a store did not answer, or throttled, and was asked again: what it had done by then
+  /// is not counted as put.
+  std::uint64_t asked_again = 0;
   /// SHA-256 over the records in the order of their ids, with their answers, requests and evidence,
   /// as they were read from each store.
   Digest source{};
   Digest target{};
 
   /// The target had everything before, so that all of it was compared and nothing written.
-  bool is_clean() const noexcept { return put == 0 && lines_put == 0; }
+  bool is_clean() const noexcept { return put == 0 && lines_put == 0 && asked_again == 0; }
 };
+
+/// Called with the pass so far, now and then.
+using CopyProgress = std::function<void(const CopyPass&)>;
+
+/// How long a copy goes on without an answer of a store, or while it throttles all that is asked:
+/// longer than the failover of a server takes.
+inline constexpr Millis copy_patience_default{60'000};
 
 struct CopyError {
   enum class Kind : std::uint8_t {
@@ -58,10 +68,11 @@ inline std::unexpected<CopyError> copy_failed(const char* which, const StoreErro
 /// Makes `to` hold what `from` holds: all live records with their answers, stored requests and
 /// evidence, and all journals. Reads everything of both and writes what differs, so that a pass
 /// after an interruption goes on, and a pass without a difference proves that they are alike. Only
-/// reads `from`, but for the attempts of a closed source. `progress` gets the number of records so
-/// far.
+/// reads `from`, but for the attempts of a closed source. If a store does not answer in time, it is
+/// asked for less at once, and again until nothing has gone on for `patience`.
 std::expected<CopyPass, CopyError> copy_records(Store& from, Store& to, CopySource source,
-                                                const std::function<void(std::uint64_t)>& progress);
+                                                const CopyProgress& progress,
+                                                Millis patience = copy_patience_default);
 
 /// Ends the attempts and requests of `from` whose time is over, as every gateway does.
 std::expected<void, CopyError> end_overdue(Store& from);

@@ -301,7 +301,7 @@ TEST_P(Bounds, S02_a_copy_has_the_longest_values) {
   fill(*other);
   ASSERT_FALSE(HasFailure());
   const auto copy = [](Store& from, Store& to) {
-    const auto pass = copy_records(from, to, CopySource::kept, [](std::uint64_t) {});
+    const auto pass = copy_records(from, to, CopySource::kept, [](const CopyPass&) {});
     EXPECT_TRUE(pass) << pass.error().why;
     return pass.value_or(CopyPass{});
   };

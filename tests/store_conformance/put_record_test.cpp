@@ -317,7 +317,7 @@ class CopyConformance : public StoreConformance {
   }
   static CopyPass copy(Store& from, Store& to, CopySource source = CopySource::kept) {
     EXPECT_TRUE(end_overdue(from));
-    const auto pass = copy_records(from, to, source, [](std::uint64_t) {});
+    const auto pass = copy_records(from, to, source, [](const CopyPass&) {});
     EXPECT_TRUE(pass) << pass.error().why;
     return pass ? *pass : CopyPass{};
   }

@@ -53,6 +53,7 @@ void print_copy_as_json(const CopyReport& report) {
     out.member("running", pass.running);
     out.member("evidence", pass.evidence);
     out.member("journal_lines", pass.journal_lines);
+    out.member("asked_again", pass.asked_again);
     out.member("digest", to_hex(pass.target));
   }
   out.end_object();

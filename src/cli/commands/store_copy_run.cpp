@@ -173,6 +173,10 @@ class CopyRun {
                         [this, is_source](const OpenedStore& store) {
                           if (!is_source) target_ = store;
                         }};
+    // A change of an identity waits for other nodes: on DynamoDB 20 s, and two minutes for one that
+    // ended in the middle of its own.
+    const Progress progress("idem store: ", is_source ? "opening FROM" : "opening TO",
+                            Progress::Elsewhere::slow_lines);
     auto store = kind.linked->open(url, {}, how);
     if (store) return std::move(*store);
     const char* const which = is_source ? "FROM" : "TO";
@@ -182,6 +186,7 @@ class CopyRun {
   }
 
   static void complain_of(const std::string& text) {
+    erase_progress();
     std::fprintf(stderr, "idem store: %s\n", printable(text).c_str());
   }
 
@@ -257,7 +262,7 @@ class CopyRun {
   /// A listing leaves out what a damaged index does not name.
   Done check_file() const {
     if (!is_file(from_kind_) || order_.prepare) return {};
-    Progress progress("idem store: ", "checking FROM");
+    Progress progress("idem store: ", "checking FROM", Progress::Elsewhere::slow_lines);
     const auto path = std::filesystem::absolute(*path_in(order_.from)).lexically_normal();
     const auto report =
         from_kind_.linked->file->check(path.string(), [&](std::uint64_t done, std::uint64_t all) {
@@ -273,15 +278,19 @@ class CopyRun {
   Step<std::unique_ptr<Store>> open_snapshot() {
     const auto path = std::filesystem::absolute(*path_in(order_.from)).lexically_normal().string();
     snapshot_.reset(new std::string(name_beside(path, "copying")));
-    Progress progress("idem store: ", "making a backup of FROM");
-    const auto made = from_kind_.linked->file->backup(path, *snapshot_, {});
-    if (!made) return end(refused, made.error().why);
-    if (made->found != 0) {
-      return end(refused, fmt::format("FROM, {}: {} findings: see idem store check {}", order_.from,
-                                      made->found, order_.from));
-    }
+    if (auto made = make_snapshot(path); !made) return std::unexpected(made.error());
     copied_->is_snapshot = true;
     return open(from_kind_, std::string(from_kind_.schemes.front()) + *snapshot_, Opening::read);
+  }
+
+  Done make_snapshot(const std::string& path) const {
+    const Progress progress("idem store: ", "making a backup of FROM",
+                            Progress::Elsewhere::slow_lines);
+    const auto made = from_kind_.linked->file->backup(path, *snapshot_, {});
+    if (!made) return end(refused, made.error().why);
+    if (made->found == 0) return {};
+    return end(refused, fmt::format("FROM, {}: {} findings: see idem store check {}", order_.from,
+                                    made->found, order_.from));
   }
 
   Done check() {
@@ -323,10 +332,12 @@ class CopyRun {
       if (auto ended = end_overdue(*from_); !ended) return end(ended.error());
     }
     ++passes_;
-    Progress progress("idem store: ", "copying");
-    auto pass = copy_records(*from_, *to_, source, [&](std::uint64_t done) {
-      progress.show(fmt::format("pass {}: {} records of about {}", passes_, done, all_), done,
-                    all_);
+    Progress progress("idem store: ", "copying", Progress::Elsewhere::slow_lines);
+    auto pass = copy_records(*from_, *to_, source, [&](const CopyPass& so_far) {
+      std::string text = fmt::format("pass {}: {} records of about {}, {} lines of journals",
+                                     passes_, so_far.records, all_, so_far.journal_lines);
+      if (so_far.asked_again != 0) text += fmt::format(", {} pauses", so_far.asked_again);
+      progress.show(std::move(text), so_far.records, all_);
     });
     if (!pass) return end(pass.error());
     is_written_ |= !pass->is_clean() || pass->removed != 0;

@@ -29,19 +29,22 @@ void rewrite(const std::string& text) {
 
 void erase_progress() { rewrite({}); }
 
-Progress::Progress(std::string begin, std::string text, Elsewhere elsewhere)
+Progress::Progress(std::string begin, std::string text, Elsewhere elsewhere,
+                   std::chrono::milliseconds slow)
     : begin_(std::move(begin)),
       is_shown_(can_rewrite_lines(STDERR_FILENO)),
       elsewhere_(elsewhere),
+      slow_(slow),
       text_(std::move(text)) {
-  if (is_shown_) writer_ = std::jthread([this](const std::stop_token& stop) { run(stop); });
+  const bool is_written = is_shown_ || elsewhere == Elsewhere::slow_lines;
+  if (is_written) writer_ = std::jthread([this](const std::stop_token& stop) { run(stop); });
 }
 
 Progress::~Progress() {
-  if (!is_shown_) return;
+  if (!writer_.joinable()) return;
   writer_.request_stop();
   writer_.join();
-  erase_progress();
+  if (is_shown_) erase_progress();
 }
 
 void Progress::show(std::string text, std::optional<std::uint64_t> done,
@@ -66,16 +69,21 @@ std::string Progress::line(Clock::time_point now) const {
     }
   }
   line += ", " + std::to_string(seconds) + " s";
+  if (!is_shown_) return line;
   // In the last column the cursor would be on the next line.
   return shortened(line, terminal_columns(STDERR_FILENO).value_or(80) - 1);
 }
 
 void Progress::run(const std::stop_token& stop) {
   std::unique_lock lock(mutex_);
-  for (auto pause = first_after;; pause = next_after) {
+  for (auto pause = is_shown_ ? first_after : slow_;; pause = is_shown_ ? next_after : slow_) {
     changed_.wait_for(lock, stop, pause, [] { return false; });
     if (stop.stop_requested()) return;
-    rewrite(line(Clock::now()));
+    if (is_shown_) {
+      rewrite(line(Clock::now()));
+    } else {
+      std::fprintf(stderr, "%s\n", line(Clock::now()).c_str());
+    }
   }
 }
 

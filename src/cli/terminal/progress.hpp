@@ -12,15 +12,18 @@
 namespace idem::cli {
 
 /// How far long work is, as one line on stderr that is written again four times a second, and
-/// erased at the end. One at a time.
+/// erased at the end; or as lines where that is no terminal. One at a time.
 class Progress {
  public:
-  /// What becomes of show() where stderr is no terminal: nothing, or a line for each new text.
-  enum class Elsewhere : std::uint8_t { nothing, lines };
+  /// What is written where stderr is no terminal: nothing, or a line for each new text, or one each
+  /// `slow_lines` for as long as the work lasts, so that a log shows that it goes on.
+  enum class Elsewhere : std::uint8_t { nothing, lines, slow_lines };
+  static constexpr std::chrono::milliseconds slow_lines{10'000};
 
   /// `begin`: the beginning of the line, such as "idem audit: ", and the text until the first
-  /// show(). Work of less than half a second shows nothing.
-  Progress(std::string begin, std::string text, Elsewhere elsewhere = Elsewhere::nothing);
+  /// show(). Work of less than half a second shows nothing. `slow`: the pause of slow lines.
+  Progress(std::string begin, std::string text, Elsewhere elsewhere = Elsewhere::nothing,
+           std::chrono::milliseconds slow = slow_lines);
   ~Progress();
   Progress(const Progress&) = delete;
   Progress& operator=(const Progress&) = delete;
@@ -41,6 +44,7 @@ class Progress {
   const std::string begin_;
   const bool is_shown_;
   const Elsewhere elsewhere_;
+  const std::chrono::milliseconds slow_;
   const Clock::time_point began_ = Clock::now();
   std::mutex mutex_;
   std::condition_variable_any changed_;

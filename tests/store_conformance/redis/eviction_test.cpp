@@ -106,7 +106,7 @@ TEST(RedisEviction, T53_a_copy_of_a_store_that_lost_records_is_refused) {
     const auto target = open_memory(test_settings());
     ASSERT_TRUE(target);
     const auto copy = [&] {
-      return copy_records(*store, **target, CopySource::kept, [](std::uint64_t) {});
+      return copy_records(*store, **target, CopySource::kept, [](const CopyPass&) {});
     };
     const auto whole = copy();
     ASSERT_TRUE(whole) << whole.error().why;
