@@ -261,6 +261,8 @@ class Admin final : public http::Service {
       status.census = *counted;
       auto reading = read_unsettled(*max_age, status);
       co_await reading;
+      auto reading_restore = read_restore(parts_, status);
+      co_await reading_restore;
     } else {
       status.store_error = std::move(counted.error().detail);
     }

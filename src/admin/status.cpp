@@ -51,4 +51,12 @@ Task<void> count_unsettled(const AdminParts& parts, Status& into) {
   into.records = records;
 }
 
+Task<void> read_restore(const AdminParts& parts, Status& into) {
+  StoreCall call =
+      ReadLines{.journal = std::string(restores_journal), .limit = limits::journal_read_lines_max};
+  auto asking = ask_store(parts.loop, parts.store, call);
+  const auto read = co_await asking;
+  if (read) into.restored = last_restore(std::get<ReadLines::Reply>(*read).lines);
+}
+
 }  // namespace idem::admin

@@ -1,6 +1,7 @@
 #pragma once
 
 #include "admin/admin.hpp"
+#include "core/record/restore_note.hpp"
 
 namespace idem::admin {
 
@@ -16,7 +17,8 @@ struct Status {
     bool seen_all = true;            ///< False: all counts are lower bounds.
     bool seen_all_completed = true;  ///< False: that of the contested ones is.
   };
-  std::optional<Records> records{};  ///< None: the store did not answer to the end.
+  std::optional<Records> records{};       ///< None: the store did not answer to the end.
+  std::optional<RestoreNote> restored{};  ///< The last restore of the store.
   metrics::Gauges gauges{};
   bool draining = false;
 };
@@ -30,6 +32,9 @@ std::vector<Trouble> troubles_of(const Status& status, metrics::Registry& regist
 
 /// Reads unsettled and completed records, page by page. Needs the census.
 Task<void> count_unsettled(const AdminParts& parts, Status& into);
+
+/// The last restore that the store has gone through.
+Task<void> read_restore(const AdminParts& parts, Status& into);
 
 /// The answer's body.
 std::string status_page(const Status& status, metrics::Registry& registry, MonotonicTime now);

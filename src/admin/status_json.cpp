@@ -1,6 +1,7 @@
 #include "admin/json_members.hpp"
 #include "admin/keys_json.hpp"
 #include "admin/status.hpp"
+#include "core/bytes/rfc3339.hpp"
 #include "json/writer.hpp"
 
 #include <idem/worker_limits.hpp>
@@ -128,6 +129,27 @@ void write_providers(Writer& out, const metrics::Registry& registry, MonotonicTi
   out.end_array();
 }
 
+void write_restore(Writer& out, const std::optional<RestoreNote>& restored) {
+  out.name("restored");
+  if (!restored) return out.null();
+  out.begin_object();
+  out.name("copied_at");
+  if (restored->copied_at) {
+    out.text(to_rfc3339(*restored->copied_at));
+  } else {
+    out.null();
+  }
+  out.member("restored_at", to_rfc3339(restored->restored_at));
+  out.member("in_progress", restored->in_progress);
+  out.member("pending", restored->pending);
+  out.member("failed_retryable", restored->failed_retryable);
+  out.name("first");
+  out.begin_array();
+  for (const RecordId& id : restored->first) out.text(to_hex(id.bytes));
+  out.end_array();
+  out.end_object();
+}
+
 void write_store(Writer& out, const Status& status) {
   out.name("store");
   out.begin_object();
@@ -139,6 +161,7 @@ void write_store(Writer& out, const Status& status) {
   } else {
     write_counts(out, *status.census);
   }
+  write_restore(out, status.restored);
   out.end_object();
 }
 

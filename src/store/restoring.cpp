@@ -1,14 +1,18 @@
 #include "store/restoring.hpp"
 
+#include "core/record/restore_note.hpp"
 #include "core/record/store_clock.hpp"
 #include "store/file_access.hpp"
 
 #include <idem/fingerprint.hpp>
+#include <idem/limits.hpp>
+#include <idem/store_wait.hpp>
 
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <ctime>
@@ -18,6 +22,9 @@ namespace idem {
 namespace {
 
 using ErrorKind = StoreFileError::Kind;
+
+/// As transitions::end_restored() leaves it.
+constexpr std::string_view restored_code = "store_restored";
 
 bool exists(const std::string& path) {
   struct stat found{};
@@ -60,6 +67,38 @@ std::optional<StoreFileError> why_not_restored(const RestoreOrder& order,
           std::to_string(backup.found) +
           " findings; take another backup, or give --accept-damage: damaged records "
           "then stay refused"};
+}
+
+std::expected<void, std::string> note_restore(Store& store, const StoreFileReport& backup) {
+  const auto census = ask_and_wait(store, Count{});
+  if (!census) return std::unexpected(census.error().detail);
+  const auto count = [&](State state) { return backup.by_state[static_cast<std::size_t>(state)]; };
+  RestoreNote note{.copied_at = backup.copied_at,
+                   .restored_at = census->now,
+                   .in_progress = count(State::in_progress),
+                   .pending = count(State::pending),
+                   .failed_retryable = count(State::failed_retryable)};
+  // The store made them unknown when it was opened.
+  const std::uint64_t wanted = std::min<std::uint64_t>(note.open(), restored_refs_max);
+  List page{.state = State::unknown, .limit = limits::list_page_max};
+  while (note.first.size() < wanted) {
+    const auto found = ask_and_wait(store, page);
+    if (!found) return std::unexpected(found.error().detail);
+    for (const Record& record : *found) {
+      const bool is_one = record.last_error_code == restored_code &&
+                          (!backup.copied_at || record.changed_at >= *backup.copied_at);
+      if (is_one && note.first.size() < wanted) note.first.push_back(record.id);
+    }
+    if (found->size() < page.limit) break;
+    page.after = found->back().id;
+  }
+  const std::string journal(restores_journal);
+  const auto end = ask_and_wait(store, ReadLines{.journal = journal, .limit = 0});
+  if (!end) return std::unexpected(end.error().detail);
+  const auto noted = ask_and_wait(
+      store, AppendLine{.journal = journal, .behind = end->last, .line = to_line(note)});
+  if (!noted) return std::unexpected(noted.error().detail);
+  return {};
 }
 
 StoreFileError store_is_there(const std::string& path) {

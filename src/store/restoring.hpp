@@ -18,6 +18,9 @@ std::string name_for_old(const std::string& path);
 /// A backup with findings is not restored, unless that was ordered.
 std::optional<StoreFileError> why_not_restored(const RestoreOrder& order,
                                                const StoreFileReport& backup);
+/// Writes down, in the store that a restore has made of `backup` and that has no name yet, what it
+/// means (core/record/restore_note.hpp). The error is a sentence.
+std::expected<void, std::string> note_restore(Store& store, const StoreFileReport& backup);
 StoreFileError store_is_there(const std::string& path);
 /// An errno of its lock: a process has the store (EWOULDBLOCK), or nobody can know.
 std::unexpected<StoreFileError> not_locked(const std::string& path, int error);

@@ -1,5 +1,6 @@
 #include "admin/audit/audit_trail.hpp"
 
+#include "core/record/restore_note.hpp"
 #include "core/record/store_clock.hpp"
 #include "loop/store_link.hpp"
 
@@ -8,6 +9,7 @@
 
 #include <algorithm>
 #include <map>
+#include <set>
 
 namespace idem::admin {
 namespace {
@@ -328,7 +330,45 @@ Task<void> AuditTrail::note_all() {
   is_noting_ = false;
 }
 
+// A restore has no secret to make a line of the audit with, so the first start after it does. If
+// that one ends before it has noted so, the next one writes the same line once more.
+Task<AuditTrail::Failure> AuditTrail::note_restores(std::string process) {
+  const std::string journal(restores_journal);
+  StoreCall call = ReadLines{.journal = journal, .limit = limits::journal_read_lines_max};
+  auto asking = ask_store(loop_, store_, call);
+  auto result = co_await asking;
+  if (!result) co_return result.error();
+  const auto read = std::get<ReadLines::Reply>(*result);
+  std::set<std::uint64_t> audited;
+  for (const JournalLine& line : read.lines) {
+    if (const auto seq = parse_audited_line(line.bytes)) audited.insert(*seq);
+  }
+  std::uint64_t last = read.last;
+  for (const JournalLine& line : read.lines) {
+    const auto restore = parse_restore_note(line.bytes);
+    if (!restore || line.is_damaged || audited.contains(line.seq)) continue;
+    AuditEntry entry = entry_of_process(std::string(restored), process);
+    entry.ref = "restore " + std::to_string(line.seq);
+    entry.after = sentences_of(*restore);
+    auto appending = append(entry);
+    const auto appended = co_await appending;
+    if (!appended) co_return appended.error();
+    StoreCall mark = AppendLine{journal, last, audited_line(line.seq)};
+    auto marking = ask_store(loop_, store_, mark);
+    const auto marked = co_await marking;
+    if (!marked) co_return marked.error();
+    last = std::get<AppendLine::Reply>(*marked).last;
+  }
+  co_return std::nullopt;
+}
+
 Task<std::expected<bool, StoreError>> AuditTrail::note(Note& note) {
+  if (!has_noted_restores_) {
+    auto noting = note_restores(note.entry.ref);
+    const Failure failure = co_await noting;
+    if (failure) co_return std::unexpected(*failure);
+    has_noted_restores_ = true;
+  }
   auto looking = last_noted(note.entry.ref);
   const auto last = co_await looking;
   if (!last) co_return std::unexpected(last.error());

@@ -37,8 +37,13 @@ class AuditTrail {
   /// background: the decision is made.
   Task<void> conclude(AuditEntry intent, std::uint64_t of, std::string after);
 
-  /// Appends a line if the settings differ from those that the last line about `ref` names. Goes on
-  /// in the background until the store confirms it. Later calls come behind earlier ones.
+  /// What the line about a restore of the store says was done.
+  static constexpr std::string_view restored = "store.restored";
+
+  /// Appends a line if the settings differ from those that the last line about `ref` names. Before
+  /// the first one it appends a line for each restore that the store has gone through and that has
+  /// none. Goes on in the background until the store confirms it. Later calls come behind earlier
+  /// ones.
   void note_settings(std::string what, std::string ref, std::vector<NotedSetting> settings);
 
   /// The log has lost the event of line `seq`: appends a line `lost_in_log` that says so. Goes on
@@ -89,6 +94,7 @@ class AuditTrail {
   Task<void> conclude_later(AuditEntry outcome, std::optional<Doubt> doubt);
   Task<void> note_all();
   Task<std::expected<bool, StoreError>> note(Note& note);
+  Task<Failure> note_restores(std::string process);
   Task<void> note_losses(std::string process);
   using Noted = std::vector<std::pair<std::string, std::string>>;
   /// The settings that the last line about `ref` names, and the id of its secret.
@@ -107,6 +113,7 @@ class AuditTrail {
   std::size_t owed_ = 0;
   std::deque<Note> notes_;
   bool is_noting_ = false;
+  bool has_noted_restores_ = false;
   std::atomic<std::size_t> losses_{0};
   std::vector<std::uint64_t> lost_;         ///< Those of them that the loop knows of.
   std::vector<NotedSetting> shown_before_;  ///< Those of the last note, for `before`.

@@ -30,6 +30,20 @@ void add_availability(Rows& rows, const std::string& name, const Value& reported
   rows.push_back({name, text});
 }
 
+/// Keys of this time are missing.
+void add_restore(Rows& rows, const Value* restored) {
+  const bool is_there = restored != nullptr && std::holds_alternative<json::Object>(restored->is);
+  if (!is_there) return;
+  const std::string from = text_of(restored->find("copied_at"));
+  std::string text = "keys are missing from " + (from == "-" ? "an unknown moment" : from) +
+                     " to " + text_of(restored->find("restored_at")) + "; open in the copy:";
+  for (const char* const state : {"in_progress", "pending", "failed_retryable"}) {
+    text += " " + text_of(restored->find(state)) + " " + state + ",";
+  }
+  text.back() = ' ';
+  rows.push_back({"restored", text + "now unknown"});
+}
+
 void add_store(Rows& rows, const Value& status) {
   const auto* const store = status.find("store");
   if (store == nullptr) return;
@@ -46,6 +60,7 @@ void add_store(Rows& rows, const Value& status) {
         (counts.empty() ? "" : ", ") + std::string(member.name) + " " + text_of(&member.value);
   }
   rows.push_back({"records", counts});
+  add_restore(rows, store->find("restored"));
 }
 
 /// "-": the store did not answer.

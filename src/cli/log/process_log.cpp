@@ -157,6 +157,7 @@ constexpr std::string_view of_process[] = {
     "store_new",
     "store_opened",
     "store_recovered",
+    "store_restored",
     "store_unavailable",
     "store_warning",
     "sweep_failed",

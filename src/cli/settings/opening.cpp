@@ -1,9 +1,11 @@
 #include "cli/settings/opening.hpp"
 
+#include "core/record/restore_note.hpp"
 #include "store/file_access.hpp"
 #include "store/known_kinds.hpp"
 #include "store/migration.hpp"
 
+#include <idem/limits.hpp>
 #include <idem/log.hpp>
 #include <idem/open_store.hpp>
 #include <idem/store_wait.hpp>
@@ -28,6 +30,19 @@ LogField records_field(Store& store, const OpenedStore& opened, const std::strin
   const auto all = std::accumulate(by_state.begin(), by_state.end(), std::uint64_t{0});
   const bool is_estimate = all > counted_records_max && !path_in(url);
   return {is_estimate ? "records_about" : "records", all};
+}
+
+/// At each start: retries of the missing keys may still come.
+void tell_of_restore(Store& store, const LogSink& log) {
+  const auto read = ask_and_wait(store, ReadLines{.journal = std::string(restores_journal),
+                                                  .limit = limits::journal_read_lines_max});
+  if (!read) return;
+  const auto last = last_restore(read->lines);
+  if (!last) return;
+  log(LogLevel::warning, "store_restored",
+      {{"missing", span_of(*last)},
+       {"open_in_copy", last->open()},
+       {"reason", sentences_of(*last)}});
 }
 
 }  // namespace
@@ -124,6 +139,7 @@ std::expected<std::unique_ptr<Store>, StartFailure> open_configured_store(
                 "expected records, stop the process and write the URL of their store"}});
   }
   log(LogLevel::info, "store_opened", {{"place", opened.place}, {"store_id", opened.id}, records});
+  if (!opened.is_new) tell_of_restore(**store, log);
   return std::move(*store);
 }
 

@@ -121,6 +121,9 @@ class Restoring {
     if (!store) return restore_refused(store.error().detail);
     const auto census = ask_and_wait(**store, Count{});
     if (census) restored_.unknown = census->by_state[static_cast<std::size_t>(State::unknown)];
+    if (auto noted = note_restore(**store, restored_.from); !noted) {
+      return restore_refused(noted.error());
+    }
     store->reset();
     if (Done given = give_to_owner(next_, path_); !given) return given;
     if (Done synced = sync_folder(next_); !synced) return synced;
