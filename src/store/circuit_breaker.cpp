@@ -1,34 +1,36 @@
 #include "store/circuit_breaker.hpp"
 
 #include "core/record/lease_end.hpp"
+#include "store/calls_under_way.hpp"
 #include "store/damage_log.hpp"
+#include "store/orphaned_attempts.hpp"
 #include "store/verb_traits.hpp"
 
+#include <array>
 #include <atomic>
 #include <condition_variable>
 #include <mutex>
 #include <optional>
 #include <set>
 #include <thread>
+#include <type_traits>
+#include <utility>
 #include <vector>
 
 namespace idem {
 namespace {
 
-/// Of the verbs by which a reservation comes and goes.
-std::optional<Token> token_of(const StoreCall& call) noexcept {
-  if (const auto* reserve = std::get_if<Reserve>(&call)) return reserve->token;
-  if (const auto* accept = std::get_if<Accept>(&call)) return accept->as.token;
-  if (const auto* claim = std::get_if<Claim>(&call)) return claim->token;
-  if (const auto* release = std::get_if<Release>(&call)) return release->attempt.token;
-  return std::nullopt;
-}
-
 /// Journals are tables of their own: whether they work says nothing about records, and clients must
 /// not suffer from them.
-bool is_of_a_journal(const StoreCall& call) noexcept {
-  return std::holds_alternative<AppendLine>(call) || std::holds_alternative<ReadLines>(call) ||
-         std::holds_alternative<ListJournals>(call) || std::holds_alternative<DropJournal>(call);
+template <class Verb>
+inline constexpr bool is_of_a_journal_verb =
+    std::is_same_v<Verb, AppendLine> || std::is_same_v<Verb, ReadLines> ||
+    std::is_same_v<Verb, ListJournals> || std::is_same_v<Verb, DropJournal>;
+bool is_of_a_journal(std::size_t verb) noexcept {
+  static constexpr auto are = []<std::size_t... n>(std::index_sequence<n...>) {
+    return std::array{is_of_a_journal_verb<std::variant_alternative_t<n, AnyVerb>>...};
+  }(std::make_index_sequence<std::variant_size_v<AnyVerb>>());
+  return are[verb];
 }
 
 bool is_failure(const StoreResult& result) noexcept {
@@ -85,12 +87,21 @@ bool has_written(const StoreResult& result) {
   return ended != nullptr && ended->verdict == Verdict::done;
 }
 
+std::string text_of(Millis time) {
+  const bool is_whole = time % std::chrono::seconds(1) == Millis{};
+  return is_whole ? std::to_string(time / std::chrono::seconds(1)) + " s"
+                  : std::to_string(time.count()) + " ms";
+}
+
 class CircuitBreaker final : public CircuitBreakerStore {
  public:
   CircuitBreaker(std::unique_ptr<Store> inner, BreakerRule rule)
       : on_change_(std::move(rule.on_change)),
         log_(std::move(rule.log)),
         damage_(log_),
+        silence_("no reply for " + text_of(rule.silence_max)),
+        under_way_(rule.silence_max),
+        orphans_(*inner, rule.release_interval),
         breaker_(rule.breaker),
         inner_(std::move(inner)) {
     thread_ = std::thread([this] { run(); });
@@ -107,22 +118,19 @@ class CircuitBreaker final : public CircuitBreakerStore {
   }
 
   void call(StoreCall what, StoreCompletion done) override {
-    if (is_of_a_journal(what)) return inner_->call(std::move(what), std::move(done));
-    const bool asks = traits_of(what).asks_for_a_record;
     const auto token = token_of(what);
-    if (given_up_.load(std::memory_order_acquire) && traits_of(what).may_be_refused &&
-        !(asks && doubts_.has(*token))) {
+    const bool asks = traits_of(what).asks_for_a_record;
+    const bool is_refused = given_up_.load(std::memory_order_acquire) &&
+                            traits_of(what).may_be_refused && !is_of_a_journal(what.index()) &&
+                            !(asks && doubts_.has(*token));
+    if (is_refused || (token && under_way_.repeats_a_late_one(what, *token))) {
       return refuse(std::move(done));
     }
-    const bool reads = traits_of(what).only_reads;
-    inner_->call(std::move(what),
-                 [this, asks, reads, token, done = std::move(done)](StoreResult result) mutable {
-                   if (token) note_token(asks, *token, result);
-                   damage_.look_at(result);
-                   log_lease_end(log_, result);
-                   note(result, false, reads);
-                   done(std::move(result));
-                 });
+    const auto [ticket, wake] = under_way_.begin(what, std::move(done));
+    if (wake) wake_up();
+    inner_->call(std::move(what), [this, ticket](StoreResult result) {
+      returned(under_way_.end(ticket), std::move(result));
+    });
   }
 
   void watch(std::shared_ptr<Watcher> watcher) override { inner_->watch(std::move(watcher)); }
@@ -137,6 +145,27 @@ class CircuitBreaker final : public CircuitBreakerStore {
   }
 
  private:
+  void returned(CallsUnderWay::Call call, StoreResult result) {
+    if (!is_of_a_journal(call.verb)) {
+      if (call.token) note_token(call.traits.asks_for_a_record, *call.token, result);
+      damage_.look_at(result);
+      log_lease_end(log_, result);
+      note(result, false, call.traits.only_reads);
+    }
+    if (call.done) return call.done(std::move(result));
+    if (!call.asked_for) return;
+    orphans_.take(std::move(*call.asked_for), result);
+    wake_up();
+  }
+
+  // So that the thread waits no longer than what has just begun.
+  void wake_up() {
+    {
+      const std::lock_guard lock(mutex_);
+    }
+    wake_.notify_one();
+  }
+
   void note_token(bool asks, const Token& token, const StoreResult& result) {
     const bool in_doubt = !result && result.error().code == StoreError::Code::in_doubt;
     if (asks && in_doubt) {
@@ -159,21 +188,28 @@ class CircuitBreaker final : public CircuitBreakerStore {
       if (is_probe) probing_ = false;
       if (failed) {
         if (is_probe || !given_up_) breaker_.failed(MonotonicClock::now());
-        why_ = result.error().detail;
-        must_write_ |= !reads;
-        in_trouble_.store(true, std::memory_order_release);
-        given_up_.store(breaker_.is_on_trial(), std::memory_order_release);
+        note_failed(result.error().detail, !reads);
       } else if (!must_write_ || has_written(result)) {
         breaker_.succeeded();
         must_write_ = false;
         in_trouble_.store(false, std::memory_order_release);
         given_up_.store(false, std::memory_order_release);
       } else if (is_probe) {
-        given_up_.store(false, std::memory_order_release);
+        const bool may_hang = under_way_.owes_writes();
+        if (may_hang) breaker_.failed(MonotonicClock::now());
+        given_up_.store(may_hang, std::memory_order_release);
       }
       if (!is_probe && given_up_ == reported_) return;  // Nothing for the thread to do.
     }
     wake_.notify_one();
+  }
+
+  // Under the lock.
+  void note_failed(std::string why, bool would_write) {
+    why_ = std::move(why);
+    must_write_ |= would_write;
+    in_trouble_.store(true, std::memory_order_release);
+    given_up_.store(breaker_.is_on_trial(), std::memory_order_release);
   }
 
   void refuse(StoreCompletion done) {
@@ -197,20 +233,50 @@ class CircuitBreaker final : public CircuitBreakerStore {
   void run() {
     std::unique_lock lock(mutex_);
     for (;;) {
+      const auto now = MonotonicClock::now();
       if (!waiting_.empty()) {
         answer(lock);
       } else if (closing_) {
         return;
       } else if (reported_ != given_up_) {
         report(lock);
-      } else if (!given_up_ || probing_) {
-        wake_.wait(lock);
-      } else if (const auto now = MonotonicClock::now(); breaker_.is_open(now)) {
-        wake_.wait_for(lock, breaker_.open_until() - now);
-      } else {
+      } else if (given_up_ && !probing_ && !breaker_.is_open(now)) {
         probe(lock);
+      } else if (const auto next = when_next(); !next) {
+        wake_.wait(lock);
+      } else if (*next > now) {
+        wake_.wait_for(lock, *next - now);
+      } else {
+        give_up_late(lock, now);
       }
     }
+  }
+
+  /// When the thread has something to do without being asked. None: there is nothing.
+  std::optional<MonotonicTime> when_next() {
+    std::optional<MonotonicTime> next = under_way_.next();
+    const auto at = [&next](std::optional<MonotonicTime> one) {
+      if (one && (!next || *one < *next)) next = one;
+    };
+    at(orphans_.next());
+    if (given_up_ && !probing_) at(breaker_.open_until());
+    return next;
+  }
+
+  void give_up_late(std::unique_lock<std::mutex>& lock, MonotonicTime now) {
+    auto late = under_way_.take_late(now, given_up_);
+    if (late.opens) {
+      if (!given_up_) breaker_.open(now);
+      note_failed(silence_, late.would_write);
+    }
+    lock.unlock();
+    for (auto& [done, code] : late.askers) {
+      done(std::unexpected(StoreError{code, "the store does not answer: " + silence_}));
+    }
+    orphans_.try_again(now);
+    // Nobody else may be asking.
+    if (late.in_question) call(Find{}, [](const StoreResult&) {});
+    lock.lock();
   }
 
   void answer(std::unique_lock<std::mutex>& lock) {
@@ -241,6 +307,9 @@ class CircuitBreaker final : public CircuitBreakerStore {
   Doubts doubts_;
   const LogSink log_;
   DamageLog damage_;
+  const std::string silence_;
+  CallsUnderWay under_way_;
+  OrphanedAttempts orphans_;
   std::atomic<std::uint64_t> refused_{0};
   std::atomic<bool> in_trouble_{false};  ///< It failed, and no answer since proves that it works.
   std::atomic<bool> given_up_{false};

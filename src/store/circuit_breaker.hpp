@@ -2,6 +2,7 @@
 
 #include "core/exchange/backoff.hpp"
 
+#include <idem/health_limits.hpp>
 #include <idem/limits.hpp>
 #include <idem/log.hpp>
 #include <idem/store.hpp>
@@ -18,6 +19,10 @@ struct BreakerRule {
                         .pause_first = limits::store_probe_first,
                         .pause_max = limits::store_probe_max,
                         .lasting = limits::store_failing_time};
+  /// A call without a reply for so long opens the circuit.
+  Millis silence_max = limits::store_silence_max;
+  /// Between two tries to release what a late reply granted.
+  Millis release_interval = limits::orphan_release_interval;
   /// Called on a thread of the store's when the circuit opens (`answers` false, and why) and when
   /// it closes. Must not call the store.
   std::function<void(bool answers, const std::string& why)> on_change{};
@@ -44,9 +49,17 @@ class CircuitBreakerStore : public Store {
 /// the circuit closes on trial only: the next failure opens it again at once and the pauses go on
 /// growing, until a call has written.
 ///
-/// The breaker never refuses a call that settles an attempt, an operator's decision, or the repeat
-/// of a reserve or claim whose reply was lost, because only the store knows their outcome
-/// (protocol.md §4). Their success closes the circuit.
+/// One call without a reply for `silence_max` opens the circuit, too: a disk or a server that hangs
+/// fails no call. Its asker gets `unavailable` for a read, a reserve or a claim, and `in_doubt` for
+/// another call. If the reply to such a reserve or claim comes after all, the breaker releases the
+/// attempt: nobody sends anything under it. While such a call would still write, a probe's success
+/// does not close the circuit, and a repeat of the same call for the same attempt is refused. Calls
+/// that may take long (VerbTraits) open nothing: they are answered so while the circuit is open,
+/// and AdoptRoutes never is.
+///
+/// Otherwise the breaker never refuses a call that settles an attempt, an operator's decision, or
+/// the repeat of a reserve or claim whose reply was lost, because only the store knows their
+/// outcome (protocol.md §4). Their success closes the circuit.
 std::unique_ptr<CircuitBreakerStore> make_circuit_breaker(std::unique_ptr<Store> inner,
                                                           BreakerRule rule = {});
 

@@ -20,6 +20,7 @@ struct VerbTraits {
   bool only_reads = false;    ///< The store writes nothing for it.
   bool ends_attempt = false;  ///< It settles, releases or gives up its attempt.
   bool may_end_transaction = false;  ///< A service's transaction may commit with it.
+  bool may_take_long = false;  ///< Of many records or lines: its time does not measure the store.
 };
 
 /// A verb without a row does not compile.
@@ -34,8 +35,16 @@ inline constexpr VerbTraits reserving{
 inline constexpr VerbTraits owning{.is_owners = true, .is_repeatable = true};
 inline constexpr VerbTraits reading{
     .is_new_work = true, .may_be_refused = true, .is_repeatable = true, .only_reads = true};
-inline constexpr VerbTraits lifecycle{
-    .is_new_work = true, .is_deferred = true, .may_be_refused = true, .is_lifecycle = true};
+inline constexpr VerbTraits reading_many{.is_new_work = true,
+                                         .may_be_refused = true,
+                                         .is_repeatable = true,
+                                         .only_reads = true,
+                                         .may_take_long = true};
+inline constexpr VerbTraits lifecycle{.is_new_work = true,
+                                      .is_deferred = true,
+                                      .may_be_refused = true,
+                                      .is_lifecycle = true,
+                                      .may_take_long = true};
 
 template <>
 inline constexpr VerbTraits traits_of_verb<Reserve> = reserving;
@@ -70,14 +79,17 @@ template <>
 inline constexpr VerbTraits traits_of_verb<Reschedule> = {.is_new_work = true, .is_deferred = true};
 /// A repeat finds that its form is stored already: `superseded`.
 template <>
-inline constexpr VerbTraits traits_of_verb<Reseal> = {
-    .is_new_work = true, .is_deferred = true, .may_be_refused = true, .is_repeatable = true};
+inline constexpr VerbTraits traits_of_verb<Reseal> = {.is_new_work = true,
+                                                      .is_deferred = true,
+                                                      .may_be_refused = true,
+                                                      .is_repeatable = true,
+                                                      .may_take_long = true};
 /// An owner that lost its record reads the outcome by it, so no queue refuses it.
 template <>
 inline constexpr VerbTraits traits_of_verb<Find> = {
     .may_be_refused = true, .is_repeatable = true, .only_reads = true};
 template <>
-inline constexpr VerbTraits traits_of_verb<List> = reading;
+inline constexpr VerbTraits traits_of_verb<List> = reading_many;
 template <>
 inline constexpr VerbTraits traits_of_verb<ReadEvidence> = reading;
 template <>
@@ -88,19 +100,23 @@ inline constexpr VerbTraits traits_of_verb<Sweep> = lifecycle;
 template <>
 inline constexpr VerbTraits traits_of_verb<Reap> = lifecycle;
 template <>
-inline constexpr VerbTraits traits_of_verb<AdoptRoutes> = {.is_new_work = true};
+inline constexpr VerbTraits traits_of_verb<AdoptRoutes> = {.is_new_work = true,
+                                                           .may_take_long = true};
 /// A decision is noted before it is made, so nothing refuses these two in advance.
 template <>
-inline constexpr VerbTraits traits_of_verb<AppendLine> = {};
+inline constexpr VerbTraits traits_of_verb<AppendLine> = {.may_take_long = true};
 template <>
-inline constexpr VerbTraits traits_of_verb<ReadLines> = {.is_repeatable = true, .only_reads = true};
+inline constexpr VerbTraits traits_of_verb<ReadLines> = {
+    .is_repeatable = true, .only_reads = true, .may_take_long = true};
 template <>
-inline constexpr VerbTraits traits_of_verb<ListJournals> = reading;
+inline constexpr VerbTraits traits_of_verb<ListJournals> = reading_many;
 template <>
-inline constexpr VerbTraits traits_of_verb<DropJournal> = {.is_new_work = true};
+inline constexpr VerbTraits traits_of_verb<DropJournal> = {.is_new_work = true,
+                                                           .may_take_long = true};
 /// Its reply says what the log had before.
 template <>
-inline constexpr VerbTraits traits_of_verb<PutRecord> = {.is_new_work = true, .is_deferred = true};
+inline constexpr VerbTraits traits_of_verb<PutRecord> = {
+    .is_new_work = true, .is_deferred = true, .may_take_long = true};
 
 /// The row of the call's verb.
 inline const VerbTraits& traits_of(const StoreCall& call) noexcept {

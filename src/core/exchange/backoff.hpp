@@ -42,6 +42,11 @@ class Breaker {
     if (failures_ == 0) failing_since_ = now;
     failures_ = std::min(failures_ + 1, rule_.failures);
     if (failures_ < rule_.failures || now - failing_since_ < rule_.lasting) return;
+    open(now);
+  }
+  /// Without a count: one failure was enough.
+  void open(MonotonicTime now) noexcept {
+    failures_ = rule_.failures;
     open_until_ = now + backoff(++pauses_, rule_.pause_first, rule_.pause_max, 0);
   }
 

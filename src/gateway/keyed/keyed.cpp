@@ -111,12 +111,12 @@ class KeyedDriver {
     for (;;) {
       if (auto* asked = std::get_if<Ask>(&action)) {
         request_.seen.asking(asked->call);
-        const Millis asked_at = uptime();
+        asked_at_ = uptime();
         auto findable = shared_.search->in_ending(settings_, asked->call);
         auto asking = ask_store(client_.loop(), shared_.store, asked->call);
         auto result = co_await asking;
         request_.seen.answered(result, request_.scope);
-        keep_until_ = replayed_until(result, asked_at);
+        keep_until_ = replayed_until(result, asked_at_);
         if (has_ended(result)) {
           shared_.search->add(exchange_->id(), route_, std::move(findable));
         }
@@ -261,7 +261,8 @@ class KeyedDriver {
 
   Task<ExchangeAction> ask_later(Millis delay) {
     const MonotonicTime now = MonotonicClock::now();
-    if (waiting_since_ == MonotonicTime{}) waiting_since_ = now;
+    // From the first call on, which the store may not have answered for long.
+    if (waiting_since_ == MonotonicTime{}) waiting_since_ = now - (uptime() - asked_at_);
     if (now + delay > waiting_since_ + limits::settle_wait_max) {
       co_return exchange_->on(ClientDeadline{}, now);
     }
@@ -363,6 +364,7 @@ class KeyedDriver {
   std::optional<Waiter> waiter_;
   std::string head_;
   std::string rpc_id_;  ///< Empty: a replay goes out as it is stored.
+  Millis asked_at_{};   ///< By uptime(): when the store was asked last.
   MonotonicTime waiting_since_{};
   bool has_body_;                     ///< False: nothing needs it any more.
   bool sent_ = false;                 ///< The answer is this request's own.

@@ -1,174 +1,13 @@
-#include "store/circuit_breaker.hpp"
-
-#include <gtest/gtest.h>
+#include "around_failing.hpp"
 
 #include <atomic>
-#include <condition_variable>
-#include <future>
-#include <mutex>
 #include <thread>
 #include <vector>
 
-namespace idem {
+namespace idem::breaking {
 namespace {
 
-using namespace std::chrono_literals;
-using Code = StoreError::Code;
-
-constexpr Millis for_ever = 1h;
-
-/// Answers as the test sets it, on the asker's thread, and counts the calls.
-constexpr int kept_in_a_cache = 77;
-constexpr int meets_a_lease_that_is_over = 78;
-
-class Failing final : public Store {
- public:
-  struct Behaviour {
-    std::optional<Code> error = Code::unavailable;  ///< None: it answers.
-    bool holds = false;                             ///< It keeps what comes instead.
-  };
-
-  void call(StoreCall what, StoreCompletion done) override {
-    Behaviour behaviour;
-    {
-      const std::lock_guard lock(mutex_);
-      ++calls_;
-      if (std::holds_alternative<Find>(what)) ++finds_;
-      behaviour = behaviour_;
-      if (behaviour.holds) held_.push_back({std::move(what), std::move(done)});
-    }
-    came_.notify_all();
-    if (!behaviour.holds) done(reply_to(what, behaviour.error));
-  }
-  void watch(std::shared_ptr<Watcher> watcher) override { watcher_ = std::move(watcher); }
-  const Identity& identity() const noexcept override { return identity_; }
-  Transactions* transactions() noexcept override {
-    return reinterpret_cast<Transactions*>(&identity_);  // Only compared.
-  }
-  ~Failing() override { let_go(Code::unavailable); }
-
-  void behave(Behaviour behaviour) {
-    const std::lock_guard lock(mutex_);
-    behaviour_ = behaviour;
-  }
-  void let_go(std::optional<Code> error) {
-    std::vector<std::pair<StoreCall, StoreCompletion>> held;
-    {
-      const std::lock_guard lock(mutex_);
-      held.swap(held_);
-    }
-    for (auto& [what, done] : held) done(reply_to(what, error));
-  }
-  int calls() const {
-    const std::lock_guard lock(mutex_);
-    return calls_;
-  }
-  int finds() const {
-    const std::lock_guard lock(mutex_);
-    return finds_;
-  }
-  void wait_for_finds(int count) {
-    std::unique_lock lock(mutex_);
-    came_.wait(lock, [&] { return finds_ >= count; });
-  }
-
-  std::shared_ptr<Watcher> watcher_;
-  Identity identity_;
-
- private:
-  static StoreResult reply_to(const StoreCall& what, std::optional<Code> error) {
-    if (error) return std::unexpected(StoreError{*error, "by plan"});
-    if (std::holds_alternative<Find>(what)) return StoreReply(std::optional<Record>());
-    if (const auto* verb = std::get_if<Reserve>(&what)) {
-      if (verb->token.bytes[0] == meets_a_lease_that_is_over) {
-        return StoreReply(ReserveOutcome(Unknown{{}, std::nullopt, verb->id, true}));
-      }
-      const bool is_kept = verb->token.bytes[0] == kept_in_a_cache;
-      return StoreReply(is_kept ? ReserveOutcome(Replay{}) : ReserveOutcome(Pending{}));
-    }
-    if (std::holds_alternative<Count>(what)) return StoreReply(Census{});
-    return StoreReply(OwnerReply{Verdict::done, State::completed, {}});
-  }
-
-  mutable std::mutex mutex_;
-  std::condition_variable came_;
-  Behaviour behaviour_;
-  int calls_ = 0;
-  int finds_ = 0;
-  std::vector<std::pair<StoreCall, StoreCompletion>> held_;
-};
-
-Reserve reserve(int token) {
-  Reserve verb;
-  verb.token.bytes[0] = static_cast<std::uint8_t>(token);
-  return verb;
-}
-
-Release release(const Token& token) {
-  Release verb;
-  verb.attempt.token = token;
-  return verb;
-}
-
-class CircuitBreaker : public testing::Test {
- protected:
-  /// Three failures give it up; they need not last.
-  void open(Millis pause) {
-    auto inner = std::make_unique<Failing>();
-    inner_ = inner.get();
-    store_ = make_circuit_breaker(
-        std::move(inner), {.breaker = {.failures = 3, .pause_first = pause, .pause_max = pause},
-                           .on_change =
-                               [this](bool answers, const auto& why) {
-                                 const std::lock_guard lock(mutex_);
-                                 changes_.push_back(answers ? "back" : why);
-                                 changed_.notify_all();
-                               },
-                           .log =
-                               [this](LogLevel level, std::string_view event, auto fields) {
-                                 std::string line(event);
-                                 for (const LogField& field : fields) line += " " + field.value;
-                                 lines_.push_back({level, line});
-                               }});
-  }
-  void give_up() {
-    for (int i = 0; i < 3; ++i) EXPECT_EQ(asked(reserve(i)), Code::unavailable);
-    wait_for_changes(1);
-    EXPECT_FALSE(store_->health().answers);
-  }
-
-  /// How it failed, if it did. Waits for the answer, which comes exactly once.
-  template <class Verb>
-  std::optional<Code> asked(Verb verb) {
-    const auto answers = std::make_shared<std::atomic<int>>(0);
-    std::promise<std::optional<Code>> promise;
-    auto result = promise.get_future();
-    store_->call(StoreCall(std::move(verb)), [&promise, answers](StoreResult reply) {
-      if (answers->fetch_add(1) > 0) return;
-      promise.set_value(reply ? std::nullopt : std::optional(reply.error().code));
-    });
-    const auto code = result.get();
-    answered_.push_back(answers);
-    return code;
-  }
-  void wait_for_changes(std::size_t count) {
-    std::unique_lock lock(mutex_);
-    changed_.wait(lock, [&] { return changes_.size() >= count; });
-  }
-
-  void TearDown() override {
-    store_.reset();
-    for (const auto& count : answered_) EXPECT_EQ(count->load(), 1);
-  }
-
-  std::mutex mutex_;
-  std::condition_variable changed_;
-  std::vector<std::string> changes_;
-  std::vector<std::pair<LogLevel, std::string>> lines_;  ///< Of calls of this thread.
-  std::vector<std::shared_ptr<std::atomic<int>>> answered_;
-  Failing* inner_ = nullptr;
-  std::unique_ptr<CircuitBreakerStore> store_;
-};
+class CircuitBreaker : public AroundFailing {};
 
 TEST_F(CircuitBreaker, R28_a_lease_that_a_reserve_ends_has_the_line_of_one_that_is_swept) {
   open(for_ever);
@@ -449,4 +288,4 @@ TEST_F(CircuitBreaker, all_that_a_store_has_is_passed_on) {
 }
 
 }  // namespace
-}  // namespace idem
+}  // namespace idem::breaking
