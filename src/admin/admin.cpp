@@ -130,6 +130,8 @@ class Admin final : public http::Service {
     }
     Caller caller;
     if (!is_probe || !parts_.login.may_probe(client)) {
+      auto looking = parts_.login.look(parts_.loop);
+      co_await looking;
       auto logged_in = parts_.login.caller_of(client);
       if (!logged_in) co_return std::move(logged_in.error());
       caller = std::move(*logged_in);
@@ -267,8 +269,10 @@ class Admin final : public http::Service {
       status.store_error = std::move(counted.error().detail);
     }
     status.gauges = parts_.gauges();
-    auto counting_messages = outbox_.count();
-    status.gauges.messages = co_await counting_messages;
+    if (status.census) {
+      auto counting_messages = outbox_.count();
+      status.gauges.messages = co_await counting_messages;
+    }
     if (status.census) samples_.counted(*status.census, status.gauges.messages);
     status.draining = parts_.draining.load();
     co_return json_answer(status_page(status, parts_.registry, MonotonicClock::now()));
@@ -290,7 +294,8 @@ class Admin final : public http::Service {
     unsettled_took_ = MonotonicClock::now() - now;
   }
 
-  // Without the census: operators need the other numbers most while the store does not answer.
+  // Without the census, and nothing else is asked of a store that does not answer: operators need
+  // the other numbers most while the store does not answer.
   Task<WireAnswer> exposition(const http::RequestHead& head) {
     std::string accepted;
     for (const auto& field : head.fields) {
@@ -307,8 +312,10 @@ class Admin final : public http::Service {
     } else if (!parts_.watches_store && !counted.error().is_final()) {
       gauges.store_answers = false;
     }
-    auto counting_messages = outbox_.count();
-    gauges.messages = co_await counting_messages;
+    if (counted) {
+      auto counting_messages = outbox_.count();
+      gauges.messages = co_await counting_messages;
+    }
     co_return text_answer(metrics::content_type_of(format),
                           parts_.registry.exposition(gauges, format));
   }

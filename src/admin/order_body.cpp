@@ -31,6 +31,8 @@ Task<std::expected<OrderBody, WireAnswer>> read_order(AdminParts& parts, http::S
   AuditEntry signer = signer_of(client, caller);
   auto body = co_await client.read_body(limits::admin_body_bytes_max, parts.spill);
   if (!body) co_return std::unexpected(to_answer(http::problem_of(body.error())));
+  auto looking = parts.login.look(parts.loop);
+  co_await looking;
   if (!parts.login.still_has(caller)) {
     co_return std::unexpected(to_answer(
         {.code = ProblemCode::login_required,

@@ -87,6 +87,8 @@ Task<WireAnswer> SessionApi::begin(http::ServerStream& client) {
   if (!body) co_return to_answer(http::problem_of(body.error()));
   const auto order = parse_session_order(body->bytes());
   if (!order) co_return invalid(order.error());
+  auto looking = parts_.login.look(parts_.loop);
+  co_await looking;
   auto begun = parts_.login.begin_session(browser, order->token, order->code);
   if (!begun) co_return std::move(begun.error());
   WireAnswer answer = json_answer(session_page(begun->session.caller, begun->session.csrf));

@@ -104,7 +104,7 @@ inline const std::map<std::string, std::vector<std::string>> allowed{
      {"idem/", "core/", "json/writer.hpp", "check/verdict.hpp", "check/report/", "fmt/"}},
     {"src/workers", {"idem/", "core/", "metrics/", "workers/", "fmt/"}},
     {"src/admin", {"idem/", "core/", "loop/", "http/", "json/", "metrics/", "admin/"}},
-    {"src/admin/login", {"idem/", "core/", "http/", "admin/login/"}},
+    {"src/admin/login", {"idem/", "core/", "http/", "loop/", "admin/login/"}},
     {"src/admin/console", {"idem/", "core/", "admin/replies.hpp", "admin/console/"}},
     {"src/admin/audit", {"idem/", "core/", "json/", "loop/", "admin/audit/"}},
     {"src/admin/approvals",

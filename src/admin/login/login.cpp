@@ -100,8 +100,7 @@ bool is_local(const ServerStream& client) {
 
 Login::Login(LoginSettings settings, std::optional<OperatorToken> own, LogSink log)
     : settings_(std::move(settings)),
-      tokens_(settings_.tokens_file),
-      own_token_(std::move(own)),
+      reading_(std::make_shared<TokenReading>(settings_.tokens_file, std::move(own))),
       log_(std::move(log)) {}
 
 std::expected<Login, std::string> Login::open(LoginSettings settings, LogSink log) {
@@ -129,13 +128,18 @@ std::expected<Login, std::string> Login::open(LoginSettings settings, LogSink lo
   return Login(std::move(settings), std::move(own), std::move(log));
 }
 
+Task<void> Login::look(Loop& loop) {
+  auto looking = reading_->look(loop);
+  co_await looking;
+}
+
 std::expected<Caller, std::string> Login::by_token(const Digest& token) {
-  if (own_token_ && own_token_->is(token))
-    return Caller{{}, Role::operates, token, "operator_token"};
+  const KnownTokens& known = reading_->known();
+  if (known.own && *known.own == token) return Caller{{}, Role::operates, token, "operator_token"};
   if (settings_.tokens_file.empty()) return std::unexpected("The token is not known.");
-  const TokenEntry* const entry = tokens_.find(token);
-  if (!tokens_.trouble().empty()) {
-    log_refusal(LogLevel::error, "tokens_unreadable", {}, tokens_.trouble());
+  const TokenEntry* const entry = find_token(known.entries, token);
+  if (!known.trouble.empty()) {
+    log_refusal(LogLevel::error, "tokens_unreadable", {}, known.trouble);
     return std::unexpected("The gateway cannot read its tokens: its log says why.");
   }
   if (entry == nullptr) return std::unexpected("The token is not known; it may be revoked.");
@@ -217,7 +221,7 @@ std::expected<Caller, WireAnswer> Login::caller_of(const ServerStream& client) {
   // A command on this machine asks so for the file of the token.
   return std::unexpected(refuse(client, ProblemCode::login_required,
                                 "The admin API needs a login: " + std::move(ways) + ".",
-                                own_token_ && is_local(client)));
+                                !settings_.operator_token_file.empty() && is_local(client)));
 }
 
 const Session* Login::session_of(const ServerStream& client) {
@@ -333,9 +337,9 @@ WireAnswer Login::refuse(const ServerStream& client, ProblemCode code, std::stri
   if (code == ProblemCode::login_required) {
     answer.headers.push_back({"WWW-Authenticate", "Bearer realm=\"idem\""});
     // For the command line on this machine: it reads the token from there, if its user may.
-    if (own_token_ && is_local(client)) {
+    if (!settings_.operator_token_file.empty() && is_local(client)) {
       std::string member = ",\"token_file\":";
-      append_json_string(member, own_token_->path());
+      append_json_string(member, settings_.operator_token_file);
       answer.body.insert(answer.body.rfind('}'), member);
     }
   }

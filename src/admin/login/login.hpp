@@ -2,13 +2,15 @@
 
 #include "admin/login/login_settings.hpp"
 #include "admin/login/sessions.hpp"
-#include "admin/login/tokens.hpp"
+#include "admin/login/token_reading.hpp"
 #include "core/exchange/problem.hpp"
 #include "http/server_stream.hpp"
+#include "loop/loop.hpp"
 
 #include <idem/log.hpp>
 
 #include <expected>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -21,13 +23,18 @@ class Login {
   /// Makes the operator's token where the settings say so, and logs where it is.
   static std::expected<Login, std::string> open(LoginSettings settings, LogSink log);
 
+  /// Reads the files of the tokens if they have changed, on a thread of their own. To be awaited
+  /// before what judges by a token. A disk that hangs must not hold up the loop, nor the probes
+  /// with it: after limits::token_read_max what was read last counts.
+  Task<void> look(Loop& loop);
+
   /// Who sent this request, or why nobody with a role did: 401 `login_required` or 403
   /// `role_missing`. A trusted proxy's name counts before a token, a token before the session of a
   /// browser, and that before a certificate; a wrong token is refused even with a good certificate.
   /// A request in a session that is no GET or HEAD needs the session's `Idem-Csrf`: 403.
   std::expected<Caller, WireAnswer> caller_of(const http::ServerStream& client);
-  /// Whether the token of an earlier caller_of() is still good for the same name and role. Ask
-  /// behind each wait for a client: a slow body may outlast a revocation.
+  /// Whether the token of an earlier caller_of() is still good for the same name and role. Look and
+  /// ask behind each wait for a client: a slow body may outlast a revocation.
   bool still_has(const Caller& caller);
   /// What a browser's request for a session says besides its body.
   struct Browser {
@@ -92,9 +99,8 @@ class Login {
                    const std::string& reason);
 
   LoginSettings settings_;
-  TokenFile tokens_;
+  std::shared_ptr<TokenReading> reading_;
   Sessions sessions_;
-  std::optional<OperatorToken> own_token_;
   LogSink log_;
   MonotonicTime log_again_at_{};
   std::uint64_t unlogged_ = 0;

@@ -200,11 +200,15 @@ void TokenFile::read_again() {
   }
 }
 
-// Digests are compared: the time of a comparison tells nothing about a token.
-const TokenEntry* TokenFile::find(const Digest& token) {
+const std::vector<TokenEntry>& TokenFile::entries() {
   read_again();
-  const auto found = std::ranges::find(entries_, token, &TokenEntry::digest);
-  return found == entries_.end() ? nullptr : &*found;
+  return entries_;
+}
+
+// Digests are compared: the time of a comparison tells nothing about a token.
+const TokenEntry* find_token(const std::vector<TokenEntry>& entries, const Digest& token) noexcept {
+  const auto found = std::ranges::find(entries, token, &TokenEntry::digest);
+  return found == entries.end() ? nullptr : &*found;
 }
 
 OperatorToken::OperatorToken(std::string path, SmallFile file)
@@ -223,7 +227,7 @@ std::expected<OperatorToken, std::string> OperatorToken::open(std::string path) 
   return OperatorToken(std::move(path), std::move(**file));
 }
 
-bool OperatorToken::is(const Digest& token) {
+std::optional<Digest> OperatorToken::digest() {
   const auto version = version_of(path_);
   if (version != version_ || !digest_) {
     version_ = version;
@@ -236,7 +240,7 @@ bool OperatorToken::is(const Digest& token) {
       digest_ = sha256(without_end((*file)->content));
     }
   }
-  return digest_ == token;
+  return digest_;
 }
 
 }  // namespace idem::admin

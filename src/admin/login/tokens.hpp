@@ -42,15 +42,18 @@ std::expected<bool, std::string> revoke_token(const std::string& path, std::stri
 std::expected<std::vector<TokenEntry>, std::string> read_tokens(const std::string& path,
                                                                 Owner owner = Owner::self);
 
+/// Null: no entry has this token.
+const TokenEntry* find_token(const std::vector<TokenEntry>& entries, const Digest& token) noexcept;
+
 /// The tokens file of a running process, read again when it changes: who removes a line revokes
 /// its token at once. While the file cannot be read, no token of it is good. One thread.
 class TokenFile {
  public:
   explicit TokenFile(std::string path) : path_(std::move(path)) {}
 
-  /// Null: no entry has this token. Valid until the next call.
-  const TokenEntry* find(const Digest& token);
-  /// Why the file cannot be read now; empty: it can, or there is none.
+  /// As the file is now. Valid until the next call.
+  const std::vector<TokenEntry>& entries();
+  /// Why the file could not be read; empty: it could, or there is none.
   const std::string& trouble() const noexcept { return trouble_; }
 
  private:
@@ -71,7 +74,8 @@ class OperatorToken {
   /// read it, it holds no token, or it cannot be written.
   static std::expected<OperatorToken, std::string> open(std::string path);
 
-  bool is(const Digest& token);
+  /// SHA-256 of the token, as the file is now. None: it holds no token, or cannot be read.
+  std::optional<Digest> digest();
   const std::string& path() const noexcept { return path_; }
 
  private:
@@ -79,7 +83,7 @@ class OperatorToken {
 
   std::string path_;
   std::optional<FileVersion> version_;
-  std::optional<Digest> digest_;  ///< None: the file holds no token now, or cannot be read.
+  std::optional<Digest> digest_;
 };
 
 }  // namespace idem::admin

@@ -46,13 +46,14 @@ TEST(Tokens, the_file_has_a_digest_and_never_the_token) {
   ASSERT_TRUE(add_token(path, "ada", Role::viewer, at));
   EXPECT_EQ(mode_of(path), 0600U) << "who has closed it, keeps it closed";
   TokenFile file(path);
-  const auto* const found = file.find(sha256(*token));
+  const auto* const found = find_token(file.entries(), sha256(*token));
   ASSERT_NE(found, nullptr);
   EXPECT_EQ(found->name, "grace");
   EXPECT_EQ(found->role, Role::support);
-  EXPECT_EQ(file.find(sha256(*token + "0")), nullptr);
-  EXPECT_EQ(file.find(sha256("")), nullptr);
-  EXPECT_EQ(file.find(sha256(to_hex(sha256(*token)))), nullptr) << "the digest is no login";
+  EXPECT_EQ(find_token(file.entries(), sha256(*token + "0")), nullptr);
+  EXPECT_EQ(find_token(file.entries(), sha256("")), nullptr);
+  EXPECT_EQ(find_token(file.entries(), sha256(to_hex(sha256(*token)))), nullptr)
+      << "the digest is no login";
 }
 
 TEST(Tokens, are_never_alike) {
@@ -71,10 +72,10 @@ TEST(Tokens, a_name_has_one_token_until_it_is_revoked) {
   EXPECT_EQ(second.error(), "there is a token of this name; revoke it first, or choose another");
   ASSERT_TRUE(add_token(path, "ada", Role::viewer, at));
   TokenFile file(path);
-  ASSERT_NE(file.find(sha256(*first)), nullptr);
+  ASSERT_NE(find_token(file.entries(), sha256(*first)), nullptr);
   EXPECT_EQ(revoke_token(path, "grac").value_or(true), false);
   EXPECT_EQ(revoke_token(path, "grace").value_or(false), true);
-  EXPECT_EQ(file.find(sha256(*first)), nullptr) << "at once";
+  EXPECT_EQ(find_token(file.entries(), sha256(*first)), nullptr) << "at once";
   const auto rest = read_tokens(path);
   ASSERT_TRUE(rest && rest->size() == 1);
   EXPECT_EQ(rest->front().name, "ada");
@@ -119,12 +120,12 @@ TEST(Tokens, a_line_that_is_wrong_is_named_and_no_token_is_good) {
   TokenFile file(path);
   for (const auto& [line, why] : lines) {
     write(path, good + line + "\n");
-    EXPECT_EQ(file.find(sha256(*token)), nullptr) << line;
+    EXPECT_EQ(find_token(file.entries(), sha256(*token)), nullptr) << line;
     EXPECT_NE(file.trouble().find(path + ": line 3: "), std::string::npos) << file.trouble();
     EXPECT_NE(file.trouble().find(why), std::string::npos) << file.trouble();
     EXPECT_FALSE(add_token(path, "eve", Role::viewer, at)) << "nor is it written over";
     write(path, good);
-    EXPECT_NE(file.find(sha256(*token)), nullptr);
+    EXPECT_NE(find_token(file.entries(), sha256(*token)), nullptr);
     EXPECT_TRUE(file.trouble().empty());
   }
 }
@@ -179,17 +180,17 @@ TEST(Tokens, a_file_that_others_may_write_is_refused) {
   const auto token = add_token(path, "grace", Role::operates, at);
   ASSERT_TRUE(token);
   TokenFile file(path);
-  ASSERT_NE(file.find(sha256(*token)), nullptr);
+  ASSERT_NE(find_token(file.entries(), sha256(*token)), nullptr);
   for (const mode_t mode : {0646, 0664, 0622}) {
     ASSERT_EQ(::chmod(path.c_str(), mode), 0);
-    EXPECT_EQ(file.find(sha256(*token)), nullptr) << mode;
+    EXPECT_EQ(find_token(file.entries(), sha256(*token)), nullptr) << mode;
     EXPECT_NE(file.trouble().find("others may change it"), std::string::npos);
   }
   ASSERT_EQ(::chmod(path.c_str(), 0644), 0);
-  EXPECT_NE(file.find(sha256(*token)), nullptr);
+  EXPECT_NE(find_token(file.entries(), sha256(*token)), nullptr);
   std::filesystem::remove(path);
   std::filesystem::create_directory(path);
-  EXPECT_EQ(file.find(sha256(*token)), nullptr);
+  EXPECT_EQ(find_token(file.entries(), sha256(*token)), nullptr);
   EXPECT_NE(file.trouble().find("is no regular file"), std::string::npos) << file.trouble();
 }
 
@@ -203,12 +204,12 @@ TEST(OperatorToken, is_made_once_and_for_its_user_only) {
   ASSERT_TRUE(token.ends_with('\n'));
   token.pop_back();
   EXPECT_TRUE(is_token(token));
-  EXPECT_TRUE(first->is(sha256(token)));
-  EXPECT_FALSE(first->is(sha256(token + "\n")));
-  EXPECT_FALSE(first->is(sha256("")));
+  EXPECT_EQ(first->digest(), sha256(token));
+  EXPECT_NE(first->digest(), sha256(token + "\n"));
+  EXPECT_NE(first->digest(), sha256(""));
   auto second = OperatorToken::open(path);
   ASSERT_TRUE(second);
-  EXPECT_TRUE(second->is(sha256(token))) << "the next start has the same one";
+  EXPECT_EQ(second->digest(), sha256(token)) << "the next start has the same one";
 }
 
 TEST(OperatorToken, that_is_there_needs_no_place_to_write) {
@@ -243,15 +244,15 @@ TEST(OperatorToken, who_removes_the_file_revokes_it) {
   ASSERT_TRUE(token);
   std::string text = read_file(path);
   text.pop_back();
-  ASSERT_TRUE(token->is(sha256(text)));
+  ASSERT_EQ(token->digest(), sha256(text));
   std::filesystem::remove(path);
-  EXPECT_FALSE(token->is(sha256(text)));
+  EXPECT_NE(token->digest(), sha256(text));
   const std::string other = make_token();
   write(path, other + "\n", 0600);
-  EXPECT_FALSE(token->is(sha256(text)));
-  EXPECT_TRUE(token->is(sha256(other))) << "and another one in its place is good";
+  EXPECT_NE(token->digest(), sha256(text));
+  EXPECT_EQ(token->digest(), sha256(other)) << "and another one in its place is good";
   ASSERT_EQ(::chmod(path.c_str(), 0644), 0);
-  EXPECT_FALSE(token->is(sha256(other))) << "unless others may read it";
+  EXPECT_NE(token->digest(), sha256(other)) << "unless others may read it";
 }
 
 }  // namespace
