@@ -10,6 +10,7 @@
 #include "cli/commands/signals.hpp"
 #include "cli/commands/tracing.hpp"
 #include "cli/process/handover.hpp"
+#include "cli/process/hang_watch.hpp"
 #include "cli/process/passed_sockets.hpp"
 #include "cli/process/resources.hpp"
 #include "cli/process/service_manager.hpp"
@@ -33,7 +34,6 @@
 #include <idem/search_limits.hpp>
 
 #include <csignal>
-#include <cstdio>
 #include <latch>
 #include <optional>
 #include <thread>
@@ -58,6 +58,7 @@ class GatewayProcess {
   int run() {
     signals_ = block_signals();
     raise_descriptor_limit();
+    std::optional<StartWatch> starting(process_log_);
     if (const auto opened = open(); !opened) return fail(opened.error());
     if (!options_.destinations.empty() && store_->transactions() == nullptr) {
       return fail({no_outbox(), usage});
@@ -94,6 +95,7 @@ class GatewayProcess {
     if (const auto built = build_admin(); !built) return fail({built.error()});
     if (const auto opened = open_listeners(); !opened) return fail({opened.error()});
     start();
+    starting.reset();
     for (;;) {
       const int signal = manager_.next_signal(signals_);
       if (signal == SIGHUP) {
@@ -113,21 +115,17 @@ class GatewayProcess {
 
   std::expected<void, StartFailure> open() {
     auto store = open_configured_store(options_, true, log_);
-    if (!store) store.error().why = located(given_.store, store.error().why);
+    // An error about a flag needs no place.
+    if (const auto& place = given_.store.place; !store && place.in_file())
+      store.error().why = place.text() + ": " + store.error().why;
     if (!store) return std::unexpected(std::move(store.error()));
-    store_ = make_circuit_breaker(
-        std::move(*store), {.on_change =
-                                [log = log_](bool answers, const std::string& why) {
-                                  if (answers) return log(LogLevel::info, "store_available", {});
-                                  log(LogLevel::error, "store_unavailable", {{"reason", why}});
-                                },
-                            .log = log_});
+    const auto changed = [this](bool answers, const std::string& why) {
+      store_answers_ = answers;
+      if (answers) return log_(LogLevel::info, "store_available", {});
+      log_(LogLevel::error, "store_unavailable", {{"reason", why}});
+    };
+    store_ = make_circuit_breaker(std::move(*store), {.on_change = changed, .log = log_});
     return {};
-  }
-
-  /// Adds the place in the file to an error; an error about a flag needs none.
-  static std::string located(const Given& given, const std::string& error) {
-    return given.place.in_file() ? given.place.text() + ": " + error : error;
   }
 
   // All or nothing: on any error the gateway keeps its settings and certificate and goes on
@@ -137,6 +135,7 @@ class GatewayProcess {
     log_changes(log_, difference);
     auto certificates = read_certificates(options_, certificates_);
     if (!read) return refuse_reload(difference.refused, difference);
+    if (!store_answers_) return refuse_reload("the store does not answer", difference);
     if (!certificates) return refuse_reload(certificates.error(), difference);
     keep_what_stays(read->options.settings, *settings_);
     // Last, because it cannot be undone.
@@ -316,9 +315,8 @@ class GatewayProcess {
     announce("gateway", *gateway_server_);
     if (admin_server_) announce("admin", *admin_server_);
     note_settings("config.start");
-    for (const std::string& address : passed_.close_rest()) {
+    for (const std::string& address : passed_.close_rest())
       log_(LogLevel::warning, "socket_not_used", {{"address", address}});
-    }
     std::vector<Loop*> all{dispatch_loop_.get(), admin_loop_.get()};
     for (const auto& loop : loops_) all.push_back(loop.get());
     manager_.watch(std::move(all));
@@ -338,7 +336,8 @@ class GatewayProcess {
 
   // What the next program refuses must not cost this one.
   bool may_hand_over() {
-    const auto accepted = handover_.check();
+    auto accepted = handover_.check();
+    if (!store_answers_) accepted = std::unexpected("the store does not answer");
     if (!accepted) log_(LogLevel::error, "handover_refused", {{"reason", accepted.error()}});
     return accepted.has_value();
   }
@@ -404,6 +403,7 @@ class GatewayProcess {
   }
 
   void close() {
+    const EndWatch ending(process_log_, [this] { return store_answers_.load(); });
     wait_for_the_rest(*shared_->shadow, *search_);
     background_.reset();
     finish_log(process_log_, *audit_);
@@ -451,6 +451,7 @@ class GatewayProcess {
   bool sockets_stay_ = false;  ///< Also when this process has ended.
   int ends_asked_ = 0;         ///< By SIGTERM or SIGINT.
   std::atomic<bool> draining_{false};
+  std::atomic<bool> store_answers_{true};
   std::unique_ptr<CircuitBreakerStore> store_;
   std::unique_ptr<http::SpillSpace> spill_;
   std::unique_ptr<gateway::GatewayShared> shared_;

@@ -9,6 +9,7 @@
 #include "cli/exit_code.hpp"
 #include "cli/process/resources.hpp"
 #include "json/writer.hpp"
+#include "store/known_kinds.hpp"
 
 #include <fmt/format.h>
 #include <unistd.h>
@@ -76,7 +77,7 @@ Findings run_all(std::vector<Probe> probes, bool& left_behind) {
   for (std::size_t i = 0; i < probes.size(); ++i) {
     auto found = shared->found[i].value_or(Findings{
         Finding::problem(probes[i].check, fmt::format("no answer within {} s", probes_take.count()),
-                         "look at the network, the resolver and the service")});
+                         probes[i].todo)});
     std::ranges::move(found, std::back_inserter(all));
     if (!shared->found[i]) threads[i].detach();
   }
@@ -168,12 +169,16 @@ int DoctorCommand::run() const {
     findings.push_back(doctor::Finding::warning("settings", warning, "correct the setting"));
   }
   std::vector<doctor::Probe> probes{doctor::store_probe(read->options)};
+  if (path_in(read->options.store)) probes.front().todo = doctor::look_at_the_disk;
   std::ranges::move(doctor::service_probes(*read), std::back_inserter(probes));
+  const auto add = [&probes](const char* check, std::function<doctor::Findings()> run) {
+    probes.push_back({check, std::move(run), doctor::look_at_the_disk});
+  };
+  add("machine", [&read] { return doctor::check_machine(read->options); });
+  add("listeners", [&read, purpose] { return doctor::check_listeners(read->options, purpose); });
+  add("files of the settings", [&read] { return doctor::check_files(*read); });
   bool left_behind = false;
   std::ranges::move(doctor::run_all(std::move(probes), left_behind), std::back_inserter(findings));
-  std::ranges::move(doctor::check_machine(read->options), std::back_inserter(findings));
-  std::ranges::move(doctor::check_listeners(read->options, purpose), std::back_inserter(findings));
-  std::ranges::move(doctor::check_files(*read), std::back_inserter(findings));
   const std::string text = json_ ? doctor::as_json(findings) : doctor::as_text(findings);
   std::fwrite(text.data(), 1, text.size(), stdout);
   const bool is_fine = std::ranges::none_of(

@@ -35,6 +35,13 @@ using Findings = std::vector<Finding>;
 struct Probe {
   std::string check;
   std::function<Findings()> run;
+  /// What to do where it does not end.
+  std::string todo = "look at the network, the resolver and the service";
 };
+
+/// Of one that reads files: a disk that hangs is noticed by the wait for it alone.
+inline constexpr const char* look_at_the_disk =
+    "look whether the disk hangs (dmesg), and what holds it up: a frozen file system, a volume "
+    "whose server is gone";
 
 }  // namespace idem::cli::doctor
