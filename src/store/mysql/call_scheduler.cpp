@@ -5,6 +5,7 @@
 #include "store/mysql/queries.hpp"
 #include "store/verb_traits.hpp"
 
+#include <idem/health_limits.hpp>
 #include <idem/limits.hpp>
 
 #include <algorithm>
@@ -68,6 +69,7 @@ Task<void> CallScheduler::open(IdentitySettings settings, MysqlOptions options, 
   if (options.opened) {
     options.opened({store_id_text(database->store_id), first.connection.place(), database->is_new});
   }
+  compare_at_ = MonotonicClock::now() + limits::server_check_interval;
   poller_.emplace(loop_, url_, servers_, changes_);
   for (auto& worker : workers_) {
     ++serving_;
@@ -131,6 +133,10 @@ void CallScheduler::tick(MonotonicTime now) {
     if (is_due(one)) lanes_.add(std::move(one.waiting));
   }
   std::erase_if(later_, is_due);
+  if (now >= compare_at_) {
+    compare_at_ = now + limits::server_check_interval;
+    servers_.doubt();
+  }
   wake_all();
   for (auto& worker : workers_) {
     const Connection& connection = worker->link.connection;

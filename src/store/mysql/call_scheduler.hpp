@@ -86,6 +86,8 @@ class CallScheduler final : Timed {
   IdentitySettings settings_;
   Fence last_fence_ = 0;
   std::uint64_t leases_ended_ = 0;
+  MonotonicTime compare_at_ =
+      MonotonicTime::max();  ///< When each connection's server is looked at again.
   MonotonicTime tidy_at_{};
   std::optional<Census> census_;  ///< The last one.
   MonotonicTime count_at_{};      ///< Until then it is the answer.

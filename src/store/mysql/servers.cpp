@@ -53,25 +53,37 @@ Task<std::expected<void, std::string>> Servers::connect(Link& link) {
     auto connecting = link.connection.open(url_.hosts[host], limits::store_connect_max);
     connected = co_await std::move(connecting);
     if (!connected) continue;
-    const std::uint64_t doubts = doubts_;
-    auto checking = check_again(link.connection, store_id_, known_);
-    const auto checked = co_await std::move(checking);
-    if (checked && link.connection.is_open()) {
+    auto comparing = compare(link);
+    connected = co_await std::move(comparing);
+    if (connected) {
       if (host != host_) ++turn_;
       host_ = host;
-      link.server = *checked;
       link.turn = turn_;
-      link.compared = doubts;
       co_return connected;
     }
     link.connection.close();
-    connected = std::unexpected(checked ? std::string("the connection was lost") : checked.error());
   }
   co_return connected;
 }
 
+Task<std::expected<void, std::string>> Servers::compare(Link& link) {
+  const std::uint64_t doubts = doubts_;
+  auto checking = check_again(link.connection, store_id_, known_);
+  const auto checked = co_await std::move(checking);
+  if (!checked) co_return std::unexpected(checked.error());
+  if (!link.connection.is_open()) co_return std::unexpected("the connection was lost");
+  link.server = *checked;
+  link.compared = doubts;
+  co_return std::expected<void, std::string>();
+}
+
 Task<bool> Servers::reach(Link& link) {
   if (is_ready(link)) co_return true;
+  if (link.connection.is_open() && link.turn == turn_) {
+    auto comparing = compare(link);
+    const auto compared = co_await std::move(comparing);
+    if (compared) co_return true;
+  }
   link.connection.close();
   if (out_of_reach_ && MonotonicClock::now() < retry_at_) co_return false;
   auto connecting = connect(link);

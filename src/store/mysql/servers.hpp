@@ -38,6 +38,8 @@ class Servers {
 
  private:
   Task<std::expected<void, std::string>> connect(Link& link);
+  /// Whether the server of the open connection is still what a start accepts, and holds the store.
+  Task<std::expected<void, std::string>> compare(Link& link);
 
   Url url_;
   StoreId store_id_{};

@@ -7,6 +7,7 @@
 #include "store/verb_traits.hpp"
 
 #include <idem/crash_point.hpp>
+#include <idem/health_limits.hpp>
 #include <idem/limits.hpp>
 
 #include <algorithm>
@@ -117,6 +118,7 @@ Task<void> CallScheduler::open(IdentitySettings settings, PostgresOptions option
   if (options.opened) options.opened({store_id_text(store_id_), first.place(), database->is_new});
   days_.expect(limits::retention_default);
   co_await days_.keep(first);
+  compare_at_ = MonotonicClock::now() + limits::server_check_interval;
   poller_.emplace(loop_, uri_, store_id_, lineage_, changes_);
   for (auto& worker : workers_) {
     ++serving_;
@@ -180,6 +182,10 @@ void CallScheduler::tick(MonotonicTime now) {
       if (is_due(one)) lanes_.add(std::move(one.waiting));
     }
     std::erase_if(later_, is_due);
+  }
+  if (now >= compare_at_) {
+    compare_at_ = now + limits::server_check_interval;
+    ++doubts_;
   }
   if (!workers_.empty() && days_.is_due(now)) wake(*workers_.back());
   wake_all();

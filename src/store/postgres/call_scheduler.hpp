@@ -83,8 +83,10 @@ class CallScheduler final : Timed {
   IdentitySettings settings_;
   Uuid store_id_{};
   std::shared_ptr<Lineage> lineage_ = std::make_shared<Lineage>();
-  /// Failures that another store may have caused: then each connection's store is compared again.
+  /// Failures that another store may have caused, and moments at which the server's settings are
+  /// looked at again: then each connection's server and store are compared before its next use.
   std::uint64_t doubts_ = 0;
+  MonotonicTime compare_at_ = MonotonicTime::max();
   std::uint64_t leases_ended_ = 0;
   bool out_of_reach_ = false;
   std::string why_out_of_reach_;

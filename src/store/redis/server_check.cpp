@@ -56,18 +56,23 @@ ServerCheck judge_server(std::string_view info, const ReportedSettings& settings
                                : "it is part of a cluster; write redis+cluster://";
   }
   if (value_of(info, "aof_enabled") != "1") {
-    check.warnings.push_back(
+    check.why_lost =
         "appendonly is off: when the server ends, it forgets what it stored since its last "
-        "snapshot, and retries of those requests run again");
+        "snapshot, and retries of those requests run again";
   } else if (appendfsync.empty()) {
-    check.warnings.push_back(
+    check.why_lost =
         "the server does not report appendfsync: unless it is 'always', a crash of its machine may "
-        "forget the latest records, and retries of those requests run again");
+        "forget the latest records, and retries of those requests run again";
   } else if (appendfsync != "always") {
-    check.warnings.push_back(fmt::format(
+    check.why_lost = fmt::format(
         "appendfsync is {}: a crash of its machine may forget the latest records, and retries of "
         "those requests run again",
-        appendfsync));
+        appendfsync);
+  }
+  if (!check.why_lost.empty()) {
+    check.loss = value_of(info, "aof_enabled") != "1" ? ServerCheck::Loss::at_its_end
+                                                      : ServerCheck::Loss::in_a_crash;
+    check.warnings.push_back(check.why_lost);
   }
   const bool has_replicas = std::atoi(std::string(value_of(info, "connected_slaves")).c_str()) > 0;
   if (has_replicas && value_of(info, "min_slaves_good_slaves").empty()) {

@@ -82,11 +82,20 @@ Task<std::optional<std::string>> StoreDriver::check(Connection& connection) {
     warned_.push_back(warning);
     if (options_.warn) options_.warn(warning);
   }
+  if (!store_id_) accepted_loss_ = std::max(accepted_loss_, checked.loss);
+  if (auto why = why_weaker(checked); !why.empty()) steps_.refuse_new_work(std::move(why));
   auto loading = load_scripts(connection);
   auto unloaded = co_await std::move(loading);
   if (unloaded || is_cluster_) co_return unloaded;
   auto identifying = check_identity(connection);
   co_return co_await std::move(identifying);
+}
+
+// Its operator has seen the warnings of the start, and no others.
+std::string StoreDriver::why_weaker(const ServerCheck& checked) const {
+  if (!store_id_ || checked.loss <= accepted_loss_) return {};
+  return "since this process started the server has become less durable: " + checked.why_lost +
+         "; set it back, or restart this process to accept that";
 }
 
 // In a cluster the scripts check each bucket by itself (commit.lua).
@@ -142,20 +151,24 @@ void StoreDriver::tick(MonotonicTime now) {
   loop_.post([this, ids = std::move(ids)]() mutable { loop_.spawn(poll_awaited(std::move(ids))); });
 }
 
-// An eviction policy that is set later loses records, too.
+// An eviction policy that is set later loses records, too, and so does a log without syncs.
 Task<void> StoreDriver::check_again() {
   std::string why;
   for (Connection* const connection : servers_.owners()) {
     if (!connection->is_open()) continue;
     auto checking = check_server(*connection, is_cluster_);
     const ServerCheck checked = co_await std::move(checking);
-    if (!checked.refusal || !connection->is_open()) continue;
-    if (checked.is_elsewhere) {
+    if (!connection->is_open()) continue;
+    if (auto weaker = why_weaker(checked); !checked.refusal) {
+      if (!weaker.empty()) why = std::move(weaker);
+    } else if (checked.is_elsewhere) {
       connection->close(*checked.refusal);
     } else {
       why = *checked.refusal;
     }
   }
+  if (!why.empty() && why != why_refused_ && options_.warn) options_.warn(why);
+  why_refused_ = why;
   steps_.refuse_new_work(std::move(why));
   check_at_ = MonotonicClock::now() + limits::redis_check_interval;
   is_checking_ = false;

@@ -4,6 +4,7 @@
 #include "store/redis/journal_steps.hpp"
 #include "store/redis/redis_store.hpp"
 #include "store/redis/scan_queries.hpp"
+#include "store/redis/server_check.hpp"
 #include "store/redis/steps.hpp"
 #include "store/redis/work_lists.hpp"
 
@@ -41,6 +42,9 @@ class StoreDriver final : Timed {
   Task<StoreResult> adopt(const AdoptRoutes& verb);
 
   Task<std::optional<std::string>> check(Connection& connection);
+  /// Why a crash of the server would lose more than one at this process's start; empty: it is not
+  /// so.
+  std::string why_weaker(const ServerCheck& checked) const;
   Task<std::optional<std::string>> check_identity(Connection& connection);
   Task<void> check_again();
   Task<void> poll_awaited(std::vector<RecordId> ids);
@@ -62,6 +66,8 @@ class StoreDriver final : Timed {
   IdentitySettings settings_;
   std::optional<std::array<std::uint8_t, 16>> store_id_;
   std::vector<std::string> warned_;
+  ServerCheck::Loss accepted_loss_{};     ///< At the start.
+  std::string why_refused_;               ///< New work, as it was warned of.
   std::map<RecordId, std::string> seen_;  ///< Versions of the awaited records.
   bool is_polling_ = false;
   bool is_checking_ = false;

@@ -1,4 +1,5 @@
 #include "store_conformance/mysql/asking.hpp"
+#include "support/back_off.hpp"
 
 /// The checks and refusals of a start on MariaDB, and the schema that it makes.
 namespace idem::test {
@@ -28,6 +29,30 @@ TEST(MysqlOpen, S02_settings_that_forget_are_refused_by_name) {
   expect_refused(refusal(server.url()), "max_allowed_packet is 1048576: ");
   session.run("SET GLOBAL max_allowed_packet = DEFAULT");
   EXPECT_EQ(refusal(server.url()), "");
+}
+
+TEST(MysqlOpen, S22_a_server_whose_syncs_are_switched_off_meanwhile_is_refused_as_at_a_start) {
+  const MysqlServer server;
+  MysqlSession session(server.url());
+  const auto store = open_by_url(server.url());
+  const Execute before = run(*store, 1);
+  session.run("SET GLOBAL innodb_flush_log_at_trx_commit = 2");
+  int number = 2;
+  auto outcome = try_ask(*store, a_reserve(number));
+  while (outcome) {
+    back_off();
+    outcome = try_ask(*store, a_reserve(++number));
+  }
+  EXPECT_EQ(outcome.error().code, StoreError::Code::unavailable);
+  EXPECT_NE(outcome.error().detail.find("innodb_flush_log_at_trx_commit is 2: "), std::string::npos)
+      << outcome.error().detail;
+  session.run("SET GLOBAL innodb_flush_log_at_trx_commit = 1");
+  auto settled = try_ask(*store, a_complete(before));
+  while (!settled) {
+    back_off();
+    settled = try_ask(*store, a_complete(before));
+  }
+  EXPECT_EQ(settled->verdict, Verdict::done);
 }
 
 TEST(MysqlOpen, S02_settings_of_a_start_that_forget_are_refused_by_name) {

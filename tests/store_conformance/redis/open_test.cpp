@@ -1,4 +1,5 @@
 #include "store_conformance/redis/asking.hpp"
+#include "support/back_off.hpp"
 
 #include <fmt/format.h>
 
@@ -64,6 +65,34 @@ TEST(RedisOpen, S02_a_user_without_rights_is_named_with_what_gives_them) {
   const Opened store = open_redis(url, test_settings(), {});
   ASSERT_FALSE(store.has_value());
   EXPECT_TRUE(store.error().detail.contains("ACL SETUSER gives it")) << store.error().detail;
+}
+
+// A start only warns of such a server, so that its operator knows. Here the operator does not.
+TEST(RedisOpen, S22_a_server_that_becomes_less_durable_meanwhile_lets_nothing_new_begin) {
+  for (const char* const setting : {"appendonly no", "appendfsync everysec"}) {
+    const RedisServer server;
+    const auto store = open_at(server.url());
+    const Execute before = run(*store, 1);
+    server.ask(fmt::format("config set {}", setting));
+    int number = 2;
+    auto outcome = try_ask(*store, a_reserve(number));
+    while (outcome) {
+      back_off();
+      outcome = try_ask(*store, a_reserve(++number));
+    }
+    EXPECT_EQ(outcome.error().code, StoreError::Code::unavailable);
+    EXPECT_NE(outcome.error().detail.find("the server has become less durable: append"),
+              std::string::npos)
+        << outcome.error().detail;
+    const auto settled = try_ask(*store, a_complete(before));
+    ASSERT_TRUE(settled.has_value());
+    EXPECT_EQ(settled->verdict, Verdict::done) << "a running attempt is settled";
+    server.ask("config set appendonly yes appendfsync always");
+    do {
+      back_off();
+      outcome = try_ask(*store, a_reserve(++number));
+    } while (!outcome);
+  }
 }
 
 TEST(RedisOpen, S02_settings_that_would_lose_records_are_warned_of) {
