@@ -5,6 +5,7 @@
 #include "core/naming/identity_settling.hpp"
 #include "core/record/which_store.hpp"
 #include "store/postgres/cells.hpp"
+#include "store/postgres/hindrances.hpp"
 #include "store/postgres/naming_rows.hpp"
 #include "store/postgres/schema.hpp"
 #include "store/postgres/server_check.hpp"
@@ -42,6 +43,17 @@ Task<Problem> warn_of_server(Connection& connection,
         "server and run pg_checksums --enable");
   }
   co_return std::nullopt;
+}
+
+/// Calls would wait for a lock on the tables, and so would this look at them.
+Task<Problem> look_at_others(Connection& connection,
+                             const std::function<void(const std::string&)>& warn) {
+  const Hindrances found = co_await look_for_hindrances(connection);
+  for (const std::string& one : found.of_vacuum) {
+    if (warn) warn(one);
+  }
+  if (found.of_calls.empty()) co_return std::nullopt;
+  co_return found.of_calls.front();
 }
 
 Task<std::expected<GenerationCensus, std::string>> take_census(Connection& connection) {
@@ -219,6 +231,8 @@ Task<std::expected<Opened, std::string>> open_database(Connection& connection,
       " SELECT pg_advisory_xact_lock(1229210957, 3)",
       limits::store_migration_max);
   if (!begun) co_return std::unexpected(failure_text(begun.error()));
+  if (options.which.look) problem = co_await look_at_others(connection, options.warn);
+  if (problem) co_return std::unexpected(std::move(*problem));
   auto unsuitable = co_await bring_schema(connection, options.migrate);
   if (unsuitable) co_return std::unexpected(std::move(*unsuitable));
   const auto there = co_await find_store_id(connection);

@@ -4,6 +4,8 @@
 
 #include <idem/transaction.hpp>
 
+#include <algorithm>
+
 /// The checks and refusals of a start on PostgreSQL, and the store that it makes.
 namespace idem::test {
 namespace {
@@ -36,6 +38,62 @@ TEST(PostgresOpen, S02_settings_that_forget_are_refused_by_name) {
   EXPECT_EQ(refusal(server.uri()), "");
   session.run("ALTER ROLE postgres SET default_transaction_read_only = on");
   EXPECT_NE(refusal(server.uri()), "");
+}
+
+TEST(PostgresOpen, S22_a_server_whose_syncs_are_switched_off_meanwhile_is_refused_as_at_a_start) {
+  PostgresServer server;
+  Psql session(server.uri());
+  const auto store = open_postgres(server.uri(), test_settings(), {});
+  ASSERT_TRUE(store) << store.error().detail;
+  run(**store, 1);
+  session.run("ALTER SYSTEM SET fsync = off");
+  session.run("SELECT pg_reload_conf()");
+  int number = 2;
+  std::expected<ReserveOutcome, StoreError> outcome;
+  do {
+    back_off();
+    outcome = try_ask(**store, a_reserve(number++));
+  } while (outcome);
+  EXPECT_EQ(outcome.error().code, StoreError::Code::unavailable);
+  EXPECT_NE(outcome.error().detail.find("fsync is off: "), std::string::npos)
+      << outcome.error().detail;
+  session.run("ALTER SYSTEM RESET fsync");
+  session.run("SELECT pg_reload_conf()");
+  do {
+    back_off();
+    outcome = try_ask(**store, a_reserve(number++));
+  } while (!outcome);
+}
+
+TEST(PostgresOpen, S22_a_look_names_who_holds_back_vacuum_and_who_locks_the_tables) {
+  const TestDatabase database;
+  ASSERT_TRUE(open_postgres(database.uri(), test_settings(), {}));
+  std::vector<std::string> warnings;
+  PostgresOptions look;
+  look.warn = [&](const std::string& text) { warnings.push_back(text); };
+  look.which = {.make = false, .look = true};
+  Psql holder(database.uri());
+  const std::string pid = holder.run("SELECT pg_backend_pid()");
+  holder.run("BEGIN ISOLATION LEVEL REPEATABLE READ; SELECT count(*) FROM idem.slots");
+  const auto names = [&](const std::string& what) {
+    return std::ranges::any_of(
+        warnings, [&](const std::string& one) { return one.find(what) != std::string::npos; });
+  };
+  while (!names("the transaction of pid " + pid + " ")) {
+    warnings.clear();
+    EXPECT_EQ(refusal(database.uri(), look), "");
+    back_off();
+  }
+  EXPECT_TRUE(names("SELECT pg_terminate_backend(" + pid + ")"));
+  holder.run("LOCK TABLE idem.slots IN EXCLUSIVE MODE");
+  EXPECT_TRUE(
+      refusal(database.uri(), look)
+          .starts_with("pid " + pid + " of user postgres holds ExclusiveLock on idem.slots"))
+      << refusal(database.uri(), look);
+  holder.run("ROLLBACK");
+  warnings.clear();
+  EXPECT_EQ(refusal(database.uri(), look), "");
+  EXPECT_FALSE(names("the transaction of pid " + pid));
 }
 
 TEST(PostgresOpen, S02_commits_that_standbys_may_not_have_are_refused) {
