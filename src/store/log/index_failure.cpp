@@ -4,7 +4,6 @@
 #include "store/log/index_options.hpp"
 #include "store/log/making.hpp"
 
-#include <fmt/format.h>
 #include <rocksdb/status.h>
 
 #include <cerrno>
@@ -29,10 +28,10 @@ std::string file_in(const std::string& text, const std::string& path) {
 
 std::string damaged(const std::string& path, const std::string& what) {
   if (auto why = why_no_access(path, FileUse::reading)) return *why;
-  return fmt::format(
-      "{}: is damaged: {}. Keys could run again, so it is not opened and nothing was changed: "
-      "bring back a copy of the store",
-      path, what);
+  return path + ": is damaged: " + what +
+         ". Keys could run again, so it is not opened and nothing was changed: bring back a copy "
+         "of "
+         "the store";
 }
 
 std::string words_of(const ::rocksdb::Status& status, const std::string& path) {
@@ -57,9 +56,9 @@ StoreError database_failure(const std::string& path, const ::rocksdb::Status& st
             part_failure(path, file_in(text, path), "cannot be used", error)};
   }
   return {StoreError::Code::refused,
-          fmt::format("{}: its index cannot be opened ({}): if another version of the program used "
-                      "the store, use that one; nothing was changed",
-                      path, words_of(status, path))};
+          path + ": its index cannot be opened (" + words_of(status, path) +
+              "): if another version of the program used the store, use that one; nothing was "
+              "changed"};
 }
 
 }  // namespace idem::segments

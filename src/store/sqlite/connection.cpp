@@ -11,7 +11,7 @@ namespace {
 
 /// "; Permission denied; WHAT TO DO", or nothing.
 std::string advice_on_medium(sqlite3* db, const std::string& path) {
-  const int error = error_behind(db);
+  const int error = error_of(db);
   return error == 0 ? std::string() : "; " + words_on(error, path, path);
 }
 

@@ -1,6 +1,5 @@
 #include "store/sqlite/failure.hpp"
 
-#include <fmt/format.h>
 #include <sys/stat.h>
 
 #include <cerrno>
@@ -12,18 +11,22 @@ namespace {
 
 using Failed = SqliteFailure::Kind;
 
+std::string words_of(sqlite3* db) {
+  return std::string(sqlite3_errmsg(db)) + " (SQLite code " +
+         std::to_string(sqlite3_extended_errcode(db)) + ")";
+}
+
 SqliteFailure failure_of_medium(sqlite3* db, const std::string& path, FileUse use) {
   if (auto why = why_no_access(path, use)) return {Failed::access, std::move(*why)};
-  const int error = error_behind(db);
+  const int error = error_of(db);
   if (error != 0 && error != ENOENT) {
     return {
         is_about_access(error) || error == ENOSPC ? Failed::access : Failed::other,
         file_failure(path, use == FileUse::reading ? "cannot be read" : "cannot be used", error)};
   }
   return {Failed::other,
-          fmt::format("{}: cannot be used: {} (SQLite code {}); nothing was changed. Look at its "
-                      "folder, its disk and the kernel's log (dmesg)",
-                      path, sqlite3_errmsg(db), sqlite3_extended_errcode(db))};
+          path + ": cannot be used: " + words_of(db) +
+              "; nothing was changed. Look at its folder, its disk and the kernel's log (dmesg)"};
 }
 
 /// SQLite says the same where the lock is held and where the system has none to give.
@@ -31,15 +34,14 @@ SqliteFailure failure_of_lock(const std::string& path) {
   const std::string folder = std::filesystem::path(path).parent_path().string();
   const auto why = folder.empty() ? std::nullopt : why_no_locks(folder);
   if (why) return {Failed::access, path + ": " + *why};
-  return {Failed::busy,
-          fmt::format("another process owns {0}: one store file serves one process at a time "
-                      "(fuser -v {0} names it)",
-                      path)};
+  return {Failed::busy, "another process owns " + path +
+                            ": one store file serves one process at a time (fuser -v " + path +
+                            " names it)"};
 }
 
 }  // namespace
 
-int error_behind(sqlite3* db) noexcept {
+int error_of(sqlite3* db) noexcept {
   switch (sqlite3_errcode(db) & 0xff) {
     case SQLITE_CANTOPEN:
     case SQLITE_IOERR:
@@ -70,14 +72,12 @@ SqliteFailure failure_of(sqlite3* db, const std::string& path, FileUse use) {
                   "first bytes are damaged: look at the disk, and bring back a copy of it (idem "
                   "store restore)"};
     case SQLITE_CORRUPT:
-      return {
-          Failed::corrupt,
-          fmt::format("{}: is corrupt: {}. Nothing was changed: look at all of it (idem store "
-                      "check) and at the disk, and bring back a copy of it (idem store restore)",
-                      path, sqlite3_errmsg(db))};
+      return {Failed::corrupt,
+              path + ": is corrupt: " + sqlite3_errmsg(db) +
+                  ". Nothing was changed: look at all of it (idem store check) and "
+                  "at the disk, and bring back a copy of it (idem store restore)"};
     default:
-      return {Failed::other, fmt::format("{}: {} (SQLite code {}); nothing was changed", path,
-                                         sqlite3_errmsg(db), sqlite3_extended_errcode(db))};
+      return {Failed::other, path + ": " + words_of(db) + "; nothing was changed"};
   }
 }
 

@@ -22,8 +22,8 @@ struct SqliteFailure {
   std::string why;  ///< A sentence that begins with `path`.
 };
 
-/// The errno behind the last call on `db`, if the medium failed it; 0: it did not, or nobody knows.
-int error_behind(sqlite3* db) noexcept;
+/// The errno of the last call on `db`, if the medium failed it; 0: it did not, or nobody knows.
+int error_of(sqlite3* db) noexcept;
 
 /// Of the last call on `db`, which has the database at `path`.
 SqliteFailure failure_of(sqlite3* db, const std::string& path, FileUse use);
