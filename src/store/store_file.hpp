@@ -28,8 +28,10 @@ struct StoreFileReport {
   std::uint64_t bytes = 0;  ///< Of the database, with what is in its log only.
   /// Of a look: why a start with the settings would refuse it, a sentence without its path.
   std::string contradiction;
-  std::optional<StoreTime> copied_at;  ///< Of a backup: all that was durable then is in it.
-  bool is_move_cut_off = false;        ///< A start that moved records to other shards ended before.
+  std::optional<StoreTime> copied_at;        ///< Of a backup: all that was durable then is in it.
+  std::optional<StoreTime> newest_record;    ///< Its last change, as far as it is known.
+  std::optional<StoreTime> last_clean_stop;  ///< None: no process has closed it.
+  bool is_move_cut_off = false;  ///< A start that moved records to other shards ended before.
   std::uint64_t found = 0;
   std::vector<StoreFinding> findings;  ///< The first limits of them; `found` counts all.
 };

@@ -16,6 +16,7 @@
 #include <cstdio>
 #include <expected>
 #include <filesystem>
+#include <utility>
 
 namespace idem::cli {
 namespace {
@@ -83,6 +84,13 @@ std::uint64_t records_in(const StoreFileReport& report, State state) {
   return report.by_state[static_cast<std::size_t>(state)];
 }
 
+std::array<std::pair<const char*, std::optional<StoreTime>>, 3> moments_of(
+    const StoreFileReport& report) {
+  return {{{"copied_at", report.copied_at},
+           {"newest_record", report.newest_record},
+           {"last_clean_stop", report.last_clean_stop}}};
+}
+
 void print_file_report(const StoreFileReport& report) {
   std::printf("records %llu", static_cast<unsigned long long>(all_records_of(report)));
   const char* before = ": ";
@@ -94,7 +102,9 @@ void print_file_report(const StoreFileReport& report) {
   }
   std::printf("\nbytes %llu\n", static_cast<unsigned long long>(report.bytes));
   if (!report.store_id.empty()) std::printf("store_id %s\n", report.store_id.c_str());
-  if (report.copied_at) std::printf("copied_at %s\n", to_rfc3339(*report.copied_at).c_str());
+  for (const auto& [name, moment] : moments_of(report)) {
+    if (moment) std::printf("%s %s\n", name, to_rfc3339(*moment).c_str());
+  }
   if (report.is_move_cut_off) {
     std::printf("move cut off: a start was moving its records to other shards; %s\n",
                 report.found == 0
@@ -120,11 +130,13 @@ void write_report(json::Writer& out, const StoreFileReport& report) {
   out.member("evidence", report.evidence);
   out.member("journal_lines", report.journal_lines);
   out.member("bytes", report.bytes);
-  out.name("copied_at");
-  if (report.copied_at) {
-    out.text(to_rfc3339(*report.copied_at));
-  } else {
-    out.null();
+  for (const auto& [name, moment] : moments_of(report)) {
+    out.name(name);
+    if (moment) {
+      out.text(to_rfc3339(*moment));
+    } else {
+      out.null();
+    }
   }
   out.flag("move_cut_off", report.is_move_cut_off);
   out.member("found", report.found);

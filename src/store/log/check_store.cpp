@@ -400,7 +400,9 @@ std::expected<StoreFileReport, StoreFileError> check_store(const std::string& pa
   if (!look) return std::unexpected(std::move(look.error()));
   const auto shards = static_cast<std::uint32_t>(look->shards.size());
   StoreFileReport report;
+  FoundEnd end;
   for (std::uint32_t shard = 0; shard < shards; ++shard) {
+    end.join(look->shards[shard].db->found_end());
     const StoreFileProgress part = part_of(progress, shard, shards);
     auto checked = Checking(*look, shard, part).check();
     if (shard == 0) {
@@ -414,6 +416,8 @@ std::expected<StoreFileReport, StoreFileError> check_store(const std::string& pa
     add(report, std::move(checked));
   }
   report.bytes = bytes_below(path);
+  report.newest_record = end.newest_record;
+  report.last_clean_stop = end.stopped_at;
   report.is_move_cut_off = look->layout.is_moving;
   return report;
 }

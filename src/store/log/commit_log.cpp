@@ -173,6 +173,11 @@ std::expected<void, std::string> CommitLog::open() {
 
 std::expected<void, std::string> CommitLog::look_at_format() { return read_format(false); }
 
+std::string CommitLog::where_it_ends() const {
+  if (current_ == 0) return files_.folder() + ", which has no file of it";
+  return fmt::format("{} at byte {}", files_.path_of(current_), end_);
+}
+
 /// With a secret of the store's: else the bytes of a client's body could be a frame, which a start
 /// would find in a file that is used again.
 std::expected<void, std::string> CommitLog::read_format(bool may_make) {

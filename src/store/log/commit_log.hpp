@@ -54,6 +54,8 @@ class CommitLog {
   void prepare_next();
   /// Durable when it returns.
   void append(std::string_view versions, std::string_view rest);
+  /// Of what replay() has shown: "PATH at byte 4096".
+  std::string where_it_ends() const;
   /// Empty: a start finds what was appended. Otherwise a sentence.
   std::string what_is_lost() const { return in_use_.what_is_wrong(); }
   /// Of a log without frames: the next one has the number behind this one.

@@ -93,6 +93,7 @@ std::expected<void, StoreFileError> copy_shard(Look& look, const std::string& to
                                                const StoreFileProgress& progress) {
   if (::mkdir(to.c_str(), 0700) != 0) return cannot_write(to);
   if (auto done = look.db->copy_log_to(to); !done) return copy_failure(to, done.error());
+  if (auto done = look.db->copy_mark_to(to); !done) return copy_failure(to, done.error());
   if (auto done = CopyVersions(*look.db, to + "/records", progress).copy(); !done) return done;
   if (auto done = look.db->ids().copy_to(to + "/ids"); !done) return copy_failure(to, done.error());
   if (auto done = look.db->copy_index_to(to, copied_at); !done)

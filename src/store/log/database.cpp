@@ -3,12 +3,15 @@
 #include "core/bytes/byte_cursor.hpp"
 #include "core/bytes/checksum.hpp"
 #include "core/bytes/last_words.hpp"
+#include "core/bytes/rfc3339.hpp"
 #include "store/embedded/room_on_disk.hpp"
 #include "store/file_access.hpp"
 #include "store/log/files.hpp"
 #include "store/log/index_failure.hpp"
 #include "store/log/index_options.hpp"
 #include "store/log/making.hpp"
+#include "store/log/newest_record.hpp"
+#include "store/log/numbered_value.hpp"
 #include "store/log/torn_manifest.hpp"
 #include "store/record_rows.hpp"
 
@@ -31,7 +34,6 @@ using ::rocksdb::Status;
 
 /// What an entry of the table of ids uses until it is in a file.
 constexpr std::size_t index_entry_bytes = 64;
-constexpr std::size_t backed_up_at_once = 1UL << 20U;
 /// The log's file grows by half of this, and RocksDB writes less than the other half.
 constexpr std::uint64_t index_start_bytes = 8UL << 20U;
 /// The most that a start writes to end one attempt of a killed process: its version, in a frame and
@@ -45,14 +47,9 @@ std::unexpected<StoreError> refused(std::string detail) {
 /// The number of the frame that the index ends with.
 constexpr std::string_view last_frame_key = "last_frame";
 
-std::string to_value(std::string_view name, std::uint64_t number) {
-  std::string value(sizeof number, '\0');
-  ByteWriter(value.data()).number(number);
-  append_checksum(RecordId{}, value, name);
-  return value;
-}
-std::optional<std::uint64_t> parse_last_frame(std::string_view value) {
-  const auto sound = without_checksum(RecordId{}, value, last_frame_key);
+/// None: it is damaged, or of another shard's log.
+std::optional<std::uint64_t> parse_last_frame(std::string_view value, const StoreTag& tag) {
+  const auto sound = without_checksum(RecordId{tag}, value, last_frame_key);
   if (!sound || sound->size() != sizeof(std::uint64_t)) return std::nullopt;
   return ByteReader(*sound).number<std::uint64_t>();
 }
@@ -91,7 +88,13 @@ std::expected<std::unique_ptr<Database>, StoreError> Database::open(const Databa
   for (const auto& files : {made->log_.open(), made->records_.open()}) {
     if (!files) return refused(files.error());
   }
-  const auto ids = made->ids_.open(made->log_.tag());
+  const StoreTag& tag = made->log_.tag();
+  if (making->is_new() && !ProgressMark::make(how.path, tag, {.at = wall_time()})) {
+    return refused(file_failure(how.path, "cannot be written to", errno));
+  }
+  if (const auto mark = made->mark_.read(tag); !mark)
+    return refused(damaged(how.path, mark.error()));
+  const auto ids = made->ids_.open(tag);
   if (!ids) return refused(damaged(how.path, ids.error()));
   if (const auto caught_up = made->catch_up(); !caught_up) {
     return refused(damaged(how.path, caught_up.error()));
@@ -105,6 +108,7 @@ std::expected<std::unique_ptr<Database>, StoreError> Database::open(const Databa
   if (!making->finish()) {
     return refused(file_failure(how.path, "cannot be written to", errno));
   }
+  if (const auto started = made->mark_.start(); !started) return refused(started.error());
   made->making_.emplace(std::move(*making));
   made->index_ = embedded::PathInUse(index_of(how.path));
   made->ids_.start();
@@ -121,7 +125,11 @@ std::expected<std::unique_ptr<Database>, StoreError> Database::look(const Databa
   // The log last: it has what the others have not yet.
   const auto log = made->log_.look_at_format();
   if (!log) return refused(fmt::format("{}: {}", how.path, log.error()));
-  const auto ids = made->ids_.look(made->log_.tag());
+  // Before the log, which goes on meanwhile.
+  const StoreTag& tag = made->log_.tag();
+  if (const auto mark = made->mark_.read(tag); !mark)
+    return refused(damaged(how.path, mark.error()));
+  const auto ids = made->ids_.look(tag);
   if (!ids) return refused(fmt::format("{}: {}", how.path, ids.error()));
   using Step = std::expected<void, std::string>;
   auto looked = made->records_.look();
@@ -174,10 +182,11 @@ std::expected<void, std::string> Database::catch_up() {
   std::string value;
   const auto found = get(Family::meta, last_frame_key, value);
   if (!found) return std::unexpected(found.error());
-  const auto last = *found ? parse_last_frame(value) : std::optional<std::uint64_t>(0);
-  if (!last) return std::unexpected("the end of its index is damaged");
+  const auto last = *found ? parse_last_frame(value, log_.tag()) : std::optional<std::uint64_t>(0);
+  if (!last) return std::unexpected("the end of its index is damaged, or of another shard's");
   const std::uint64_t saved_ids = ids_.saved_to();
   std::string damage;
+  NewestRecord newest;
   bool is_first = true;
   const auto replayed = log_.replay([&](const CommitLog::Frame& frame) {
     // Before anything reaches the index, which would know the later frames alone at the next start.
@@ -194,6 +203,7 @@ std::expected<void, std::string> Database::catch_up() {
     if (!applied && damage.empty()) damage = applied.error();
     if (in.is_cut_short() && damage.empty()) damage = "a frame of its log is damaged";
     if (!damage.empty()) return;
+    newest.see(frame.versions);
     records_.write_again(place, frame.versions);
     records_.go_on_at(place + frame.versions.size());
     if (frame.number > saved_ids) ids_.apply(entries_in(ids), frame.number);
@@ -201,12 +211,30 @@ std::expected<void, std::string> Database::catch_up() {
     write_to_index(changes);
   });
   if (!replayed) return replayed;
-  // Versions are written to their files behind their frame.
-  if (is_alone_ && records_.goes_beyond_its_end()) damage = "its log ends before its versions";
-  if (log_.last_number() < std::max(*last, saved_ids)) damage = "its log ends before its index";
+  if (damage.empty()) damage = why_too_short(std::max(*last, saved_ids));
   if (!damage.empty()) return std::unexpected(damage);
+  found_end_ = {.newest_record = newest.moment(*running_), .stopped_at = mark_.value().stopped_at};
   if (log_.is_in_a_file()) saved_parts_ = 0;
   return {};
+}
+
+/// `indexed`: the last commit that index and table of ids have. Empty: the log has all that is
+/// known to have been durable.
+std::string Database::why_too_short(std::uint64_t indexed) const {
+  const ProgressMark::Value& mark = mark_.value();
+  const bool is_marked = mark.commit > log_.last_number();
+  std::string before;
+  if (is_marked && !accepts_short_log_) before = "mark";
+  // Versions are written to their files behind their frame.
+  if (is_alone_ && records_.goes_beyond_its_end()) before = "versions";
+  if (log_.last_number() < indexed) before = "index";
+  if (before.empty()) return {};
+  std::string why = fmt::format("its log ends before its {}: with commit {} in {}", before,
+                                log_.last_number(), log_.where_it_ends());
+  if (is_marked) {
+    why += fmt::format(", and commit {} was durable at {}", mark.commit, to_rfc3339(mark.at));
+  }
+  return why;
 }
 
 void Database::write_to_index(std::string_view changes) {
@@ -228,7 +256,7 @@ void Database::note_what_is_saved() {
   in_files.read_tier = ::rocksdb::kPersistedTier;
   std::string value;
   const Status status = db_->Get(in_files, handle(Family::meta), slice(last_frame_key), &value);
-  const auto indexed = status.ok() ? parse_last_frame(value) : std::nullopt;
+  const auto indexed = status.ok() ? parse_last_frame(value, log_.tag()) : std::nullopt;
   log_.allow_reuse(std::min({indexed.value_or(0), records_.synced_to(), ids_.saved_to()}));
 }
 
@@ -284,7 +312,9 @@ void Database::save_all() {
 
 Database::Database(const DatabaseSettings& how, RunningSection& running)
     : path_(how.path),
+      accepts_short_log_(how.accepts_short_log),
       running_(&running),
+      mark_(how.path, how.mark_each),
       log_(how.path + "/commits", how.sizes.segment_bytes, background_),
       records_(how.path + "/records", how.sizes, background_),
       ids_(how.path + "/ids",
@@ -294,6 +324,7 @@ Database::Database(const DatabaseSettings& how, RunningSection& running)
 
 Database::~Database() {
   // Before RocksDB's lock goes: what they write, another process must not meet.
+  mark_.stop();
   background_.stop();
   ids_.stop();
   if (!is_look_ && db_ && !index_.what_is_wrong().empty()) {
@@ -369,9 +400,11 @@ void Database::commit() {
   // All running records at the beginning of each file, so that a start need not read those before.
   const bool is_whole = log_.begins_file();
   if (is_whole) begin_file_of_log();
-  append(Family::meta, last_frame_key, to_value(last_frame_key, log_.last_number() + 1));
+  append(Family::meta, last_frame_key,
+         numbered_value(last_frame_key, log_.last_number() + 1, log_.tag()));
   build_frame(batch_->Data(), is_whole);
   log_.append(versions_, frame_);
+  mark_.note(log_.last_number());
   records_.append(versions_, log_.last_number());
   const Status status = db_->Write(without_log(), batch_.get());
   if (!status.ok()) fail_closed(status, "commit");
@@ -406,55 +439,6 @@ void Database::append_framed(std::string_view bytes) {
   const std::size_t at = frame_.size();
   frame_.resize(at + framed_bytes(bytes));
   ByteWriter(frame_.data() + at).framed(bytes);
-}
-
-std::expected<void, std::string> Database::copy_log_to(const std::string& path) {
-  const std::string folder = path + "/commits";
-  if (::mkdir(folder.c_str(), 0700) != 0) return std::unexpected(words_on(errno, folder, path));
-  const auto format = whole_file(path_ + "/commits/format");
-  if (!format) return std::unexpected(path_ + "/commits/format cannot be read");
-  if (!write_whole(folder, folder + "/format", *format)) {
-    return std::unexpected(words_on(errno, folder, path));
-  }
-  Background background;
-  CommitLog log(folder, records_.file_bytes(), background);
-  if (auto opened = log.open(); !opened) return opened;
-  log.go_on_behind(log_.last_number() - 1);
-  (void)log.begins_file();
-  build_frame(::rocksdb::WriteBatch().Data(), true);
-  log.append({}, frame_);
-  background.stop();  // Its jobs are the log's.
-  return {};
-}
-
-std::expected<void, std::string> Database::copy_index_to(const std::string& path,
-                                                         std::optional<StoreTime> copied_at) {
-  std::vector<::rocksdb::ColumnFamilyHandle*> handles;
-  ::rocksdb::DB* opened = nullptr;
-  const LogSizes sizes;
-  Status status = ::rocksdb::DB::Open(index_options(sizes), index_of(path), index_families(sizes),
-                                      &handles, &opened);
-  const std::unique_ptr<::rocksdb::DB> to(opened);
-  ::rocksdb::WriteBatch batch;
-  for (std::size_t i = 0; i < family_count && status.ok(); ++i) {
-    auto at = iterate(static_cast<Family>(i));
-    for (at.to_first(); at.is_on_key() && status.ok(); at.next()) {
-      batch.Put(handles[i], slice(at.key()), slice(at.value()));
-      if (batch.GetDataSize() < backed_up_at_once) continue;
-      status = to->Write(without_log(), &batch);
-      batch.Clear();
-    }
-    if (status.ok()) status = at.status();
-  }
-  if (copied_at && status.ok()) {
-    status = batch.Put(handles[static_cast<std::size_t>(Family::meta)], slice(meta_copied_at),
-                       slice(to_value(meta_copied_at, to_bits(*copied_at))));
-  }
-  if (status.ok()) status = to->Write(without_log(), &batch);
-  if (status.ok()) status = to->Flush({}, handles);
-  for (auto* const handle : handles) to->DestroyColumnFamilyHandle(handle);
-  if (!status.ok()) return std::unexpected(words_of(status, path));
-  return {};
 }
 
 void Database::fail_closed(const Status& status, std::string_view doing) const noexcept {

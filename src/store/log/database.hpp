@@ -5,11 +5,13 @@
 #include "store/log/index_cursor.hpp"
 #include "store/log/log_store.hpp"
 #include "store/log/making.hpp"
+#include "store/log/progress_mark.hpp"
 #include "store/log/running_section.hpp"
 #include "store/log/version_files.hpp"
 
 #include <idem/store.hpp>
 
+#include <algorithm>
 #include <cstdint>
 #include <expected>
 #include <memory>
@@ -46,7 +48,21 @@ inline constexpr std::string_view meta_copied_at = "copied_at";
 struct DatabaseSettings {
   std::string path;
   LogSizes sizes{};
-  bool is_alone = false;  ///< Of a look: no process has the store open.
+  bool is_alone = false;    ///< Of a look: no process has the store open.
+  Millis mark_each{1'000};  ///< As LogOptions', likewise the next one.
+  bool accepts_short_log = false;
+};
+
+/// What a start or a look knows of the end of what it found.
+struct FoundEnd {
+  std::optional<StoreTime> newest_record{};  ///< Its last change, as far as it is known.
+  std::optional<StoreTime> stopped_at{};     ///< When a process closed the store the last time.
+
+  /// The latest of several shards.
+  void join(const FoundEnd& other) {
+    newest_record = std::max(newest_record, other.newest_record);
+    stopped_at = std::max(stopped_at, other.stopped_at);
+  }
 };
 
 /// The log of commits, the files of versions, the table of ids, and an index of the rest in
@@ -122,9 +138,15 @@ class Database {
   // ---- of a look: parts of a copy of it in the directory `path`; see copy_store() ----
   /// Makes the log, with one frame: the last one.
   std::expected<void, std::string> copy_log_to(const std::string& path);
+  /// Of that log; after it.
+  std::expected<void, std::string> copy_mark_to(const std::string& path) const;
   /// With `copied_at`, if any, as a value of `meta`.
   std::expected<void, std::string> copy_index_to(const std::string& path,
                                                  std::optional<StoreTime> copied_at);
+
+  const FoundEnd& found_end() const noexcept { return found_end_; }
+  /// All is committed, and the store is closed with it. Must come last.
+  void note_clean_stop() { mark_.stop_clean(); }
 
   const std::string& path() const noexcept { return path_; }
 
@@ -142,6 +164,7 @@ class Database {
                                 std::string_view doing) const noexcept;
   ::rocksdb::Status open_index(const ::rocksdb::DBOptions& options, const LogSizes& sizes);
   std::expected<void, std::string> catch_up();
+  std::string why_too_short(std::uint64_t indexed) const;
   void write_to_index(std::string_view changes);
   void begin_file_of_log();
   void note_what_is_saved();
@@ -157,8 +180,11 @@ class Database {
   bool is_look_ = false;
   bool is_alone_ = true;
   bool has_saved_all_ = false;
+  bool accepts_short_log_;
   std::uint64_t saved_parts_ = save_parts;  ///< Since the present file of the log began.
   RunningSection* running_ = nullptr;
+  FoundEnd found_end_;
+  ProgressMark mark_;
   Background background_;
   CommitLog log_;
   VersionFiles records_;

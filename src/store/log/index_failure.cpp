@@ -30,8 +30,7 @@ std::string damaged(const std::string& path, const std::string& what) {
   if (auto why = why_no_access(path, FileUse::reading)) return *why;
   return path + ": is damaged: " + what +
          ". Keys could run again, so it is not opened and nothing was changed: bring back a copy "
-         "of "
-         "the store";
+         "of the store (idem store restore), or keep what can be read (idem store recover)";
 }
 
 std::string words_of(const ::rocksdb::Status& status, const std::string& path) {

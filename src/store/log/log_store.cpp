@@ -28,7 +28,7 @@ class LogMedium final : public embedded::Medium {
 
   std::string what_is_lost() override { return db_->what_is_lost(); }
   void tidy() override {}
-  void close() override {}
+  void close() override { db_->note_clean_stop(); }
 
  private:
   std::unique_ptr<segments::Database> db_;

@@ -28,7 +28,17 @@ struct LogOptions {
   bool as_recorded = false;
   /// A backup becomes a store: what was not settled in it becomes unknown.
   bool restored = false;
-  LogSizes sizes{};  ///< Of all shards together.
+  LogSizes sizes{};         ///< Of all shards together.
+  Millis mark_each{1'000};  ///< Between two marks of the log's progress, while there is some.
+  /// Opens the store although its log ends before the mark of its progress: what came behind that
+  /// end is lost, and its keys would run again.
+  bool accepts_short_log = false;
+  /// Called if the last process did not close the store: when a record changed the last time, as
+  /// far as that can be read, and when a process closed it the last time, if one did. Whether the
+  /// end of the log was lost with its last second, nobody can tell.
+  std::function<void(std::optional<StoreTime> newest_record,
+                     std::optional<StoreTime> last_clean_stop)>
+      cut_off{};
   /// As OpenOptions::shards.
   std::uint32_t shards = 0;
   std::uint32_t shards_of_new = 1;  ///< With `shards` 0.

@@ -139,7 +139,7 @@ std::expected<Look, StoreFileError> look_at_shard(const std::string& path) {
   for (int i = 1;; ++i) {
     const bool had_process = has_process(path);
     Look look{.running = std::make_unique<RunningSection>(), .db = {}};
-    auto db = Database::look({.path = path}, *look.running);
+    auto db = Database::look({.path = path, .is_alone = !had_process}, *look.running);
     if (db) {
       look.db = std::move(*db);
       return look;

@@ -24,7 +24,9 @@ namespace fs = std::filesystem;
 /// It is there while the store is made. Without it a start could not tell a store whose making was
 /// cut off from one that lost a part.
 constexpr const char* mark_name = "unfinished";
-constexpr std::array<std::string_view, 4> parts{"index", "commits", "records", "ids"};
+constexpr std::string_view progress_name = "mark";
+constexpr std::array<std::string_view, 5> parts{"index", "commits", "records", "ids",
+                                                progress_name};
 /// At the root of an ext4 file system.
 constexpr const char* found_name = "lost+found";
 
@@ -39,9 +41,10 @@ std::set<std::string> names_in(const fs::path& path, std::error_code& code) {
 }
 
 /// A making confirms nothing: it writes neither a frame, nor a version, nor an id, and no entry of
-/// the index.
+/// the index. A mark of progress alone is nothing to lose.
 bool is_left_by_a_making(const fs::path& part) {
   const std::string name = part.filename().string();
+  if (name == progress_name) return true;
   std::error_code code;
   const auto inner = names_in(part, code);
   if (code) return false;

@@ -55,6 +55,9 @@ class Making {
   /// Unless it was finished, removes what was made.
   ~Making();
 
+  /// There was no store, or the making of one was cut off.
+  bool is_new() const noexcept { return is_new_; }
+
   /// The store's parts are all there, and durable but for their names. False: see errno.
   [[nodiscard]] bool finish();
 

@@ -43,10 +43,11 @@ struct Found {
   bool was_open = false;
 };
 
-std::expected<Found, StoreError> open_shard(const std::string& path, const LogSizes& sizes,
+std::expected<Found, StoreError> open_shard(const DatabaseSettings& how,
                                             embedded::InCommon* in_common) {
+  const std::string& path = how.path;
   auto running = std::make_unique<RunningSection>();
-  auto opened = Database::open({.path = path, .sizes = sizes}, *running);
+  auto opened = Database::open(how, *running);
   if (!opened) return Refusal(std::move(opened.error()));
   Found found;
   found.shard.db = std::move(*opened);
@@ -121,6 +122,9 @@ class Opening {
     }
     if (options_.opened) options_.opened(settled_.which);
     const bool is_snapshot = options_.which.copied && options_.which.copied->is_snapshot;
+    if (was_open_ && !is_snapshot && options_.cut_off) {
+      options_.cut_off(end_.newest_record, end_.stopped_at);
+    }
     OpenedStoreParts parts{.in_common = in_common_,
                            .shards = {},
                            .identity = std::move(settled_.identity),
@@ -137,6 +141,12 @@ class Opening {
   using Done = std::expected<void, StoreError>;
 
   std::string folder_of(std::uint32_t shard) const { return folder_of_shard(path_, shard); }
+  DatabaseSettings settings_of(std::uint32_t shard) const {
+    return {.path = folder_of(shard),
+            .sizes = sizes_,
+            .mark_each = options_.mark_each,
+            .accepts_short_log = options_.accepts_short_log};
+  }
 
   Done open_what_is_there() {
     sizes_ = sizes_of_one(options_.sizes, expected_shards());
@@ -177,7 +187,7 @@ class Opening {
       if (shard < layout_.folders || !has_store(folder_of(shard))) continue;
       {
         embedded::InCommon alone;
-        auto opened = open_shard(folder_of(shard), sizes_, &alone);
+        auto opened = open_shard(settings_of(shard), &alone);
         if (!opened) return Refusal(std::move(opened.error()));
         if (!opened->shard.is_empty()) return refusal_at(path_, has_unknown_shard(shard));
       }
@@ -211,8 +221,9 @@ class Opening {
   }
 
   Done add(std::uint32_t shard) {
-    auto opened = open_shard(folder_of(shard), sizes_, in_common_.get());
+    auto opened = open_shard(settings_of(shard), in_common_.get());
     if (!opened) return Refusal(std::move(opened.error()));
+    end_.join(opened->shard.db->found_end());
     was_open_ = was_open_ || opened->was_open;
     highest_fence_ = std::max(highest_fence_, opened->shard.noted_fence);
     // All are of one clock, whose latest mark counts.
@@ -378,6 +389,7 @@ class Opening {
   std::optional<StoreClock> clock_;
   Fence highest_fence_ = 0;
   bool was_open_ = false;
+  FoundEnd end_;  ///< Of all shards.
   Settled settled_;
 };
 

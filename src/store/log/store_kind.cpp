@@ -1,5 +1,6 @@
 #include "store/store_kind.hpp"
 
+#include "core/bytes/rfc3339.hpp"
 #include "store/log/backup_store.hpp"
 #include "store/log/check_store.hpp"
 #include "store/log/log_store.hpp"
@@ -29,6 +30,14 @@ std::expected<std::unique_ptr<Store>, StoreError> open(const std::string& url,
   how.shards = options.shards;
   how.shards_of_new = shards_of_new();
   if (options.log) {
+    how.cut_off = [&options](auto newest_record, auto last_clean_stop) {
+      const auto text = [](const std::optional<StoreTime>& moment) {
+        return moment ? to_rfc3339(*moment) : std::string("never");
+      };
+      options.log(
+          LogLevel::warning, "store_not_closed",
+          {{"newest_record", text(newest_record)}, {"last_clean_stop", text(last_clean_stop)}});
+    };
     how.moving = [&options](std::uint32_t shards, std::uint64_t moved) {
       options.log(LogLevel::info, "store_shards_moving", {{"shards", shards}, {"records", moved}});
     };

@@ -105,7 +105,7 @@ class Shards : public OnLostMedium {
       std::filesystem::rename(path(".kept" + part), path(part));
     }
   }
-  const Parts first_shard{"/commits", "/records", "/ids", "/index"};
+  const Parts first_shard{"/commits", "/records", "/ids", "/index", "/mark"};
   const Parts second_shard{"/shards/01"};
 
   std::optional<std::uint64_t> moved_;

@@ -292,6 +292,23 @@ TEST_F(Shards, T01_a_shard_from_a_backup_is_refused) {
   EXPECT_NE(refusal(0).find("an older copy"), std::string::npos) << refusal(0);
 }
 
+// Each shard of a backup has one run of this number.
+TEST_F(Shards, T01_the_ids_of_one_shard_do_not_stand_for_anothers) {
+  open(3);
+  complete_many(0, 60);
+  const std::string backup = folder_.file("backup");
+  ASSERT_TRUE(segments::back_up_store(path(), backup, {}));
+  store_.reset();
+  fs::remove_all(path());
+  fs::rename(backup, path());
+  const auto run_of = [&](const char* shard) { return path(shard) + "/ids/00000001.ids"; };
+  fs::rename(run_of("/shards/01"), path("/kept"));
+  fs::rename(run_of("/shards/02"), run_of("/shards/01"));
+  fs::rename(path("/kept"), run_of("/shards/02"));
+  EXPECT_NE(refusal(0).find("is another table's"), std::string::npos) << refusal(0);
+  EXPECT_FALSE(segments::check_store(path(), {}));
+}
+
 // Killed before anything is written behind the move: the note of the shard that is gone counts.
 TEST_F(Shards, S02_fences_grow_where_the_shard_with_the_highest_is_gone) {
   open(4);
@@ -303,9 +320,9 @@ TEST_F(Shards, S02_fences_grow_where_the_shard_with_the_highest_is_gone) {
   }
   store_.reset();
   open(2);
-  keep({"/commits", "/records", "/ids", "/index", "/shards/01"});
+  keep({"/commits", "/records", "/ids", "/index", "/mark", "/shards/01"});
   store_.reset();
-  bring_back({"/commits", "/records", "/ids", "/index", "/shards/01"});
+  bring_back({"/commits", "/records", "/ids", "/index", "/mark", "/shards/01"});
   open(0);
   EXPECT_GT(run(1'000).attempt.fence, highest);
 }

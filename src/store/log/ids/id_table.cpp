@@ -18,7 +18,7 @@
 namespace idem::segments {
 namespace {
 
-constexpr std::uint64_t manifest_magic = 0x31736e75'72736469;  // "idsruns1"
+constexpr std::uint64_t manifest_magic = 0x32736e75'72736469;  // "idsruns2"
 constexpr std::string_view run_suffix = ".ids";
 /// Full ones that wait for their file; a commit that would make one more waits.
 constexpr std::size_t full_max = 3;
@@ -151,8 +151,11 @@ std::expected<void, std::string> IdTable::read_manifest() {
   if (magic != manifest_magic) return std::unexpected(path + " has another format");
   for (std::uint32_t i = 0; i < count; ++i) {
     const auto number = in.number<std::uint32_t>();
+    const auto tag = in.number<std::uint64_t>();
     auto run = SortedRun::open(path_of(number), number, false);
     if (!run) return std::unexpected(std::move(run.error()));
+    // Else its ids would be new ones.
+    if ((*run)->tag() != tag) return std::unexpected(path_of(number) + " is another table's");
     present_.runs.push_back(std::move(*run));
   }
   if (in.is_cut_short()) return std::unexpected(path + " is damaged");
@@ -166,13 +169,17 @@ std::expected<void, std::string> IdTable::read_manifest() {
 
 bool IdTable::write_manifest(const Runs& runs) const {
   constexpr std::size_t head = 2 * sizeof(std::uint64_t) + 2 * sizeof(std::uint32_t);
-  std::string bytes(head + runs.runs.size() * sizeof(std::uint32_t), '\0');
+  constexpr std::size_t each = sizeof(std::uint32_t) + sizeof(std::uint64_t);
+  std::string bytes(head + runs.runs.size() * each, '\0');
   ByteWriter out(bytes.data());
   out.number(manifest_magic);
   out.number(runs.saved_to);
   out.number(last_number_);
   out.number(static_cast<std::uint32_t>(runs.runs.size()));
-  for (const auto& run : runs.runs) out.number(run->number());
+  for (const auto& run : runs.runs) {
+    out.number(run->number());
+    out.number(run->tag());
+  }
   append_checksum(RecordId{tag_}, bytes);
   return write_whole(folder_, folder_ + "/runs", bytes);
 }

@@ -28,6 +28,8 @@ class SortedRun {
   SortedRun& operator=(const SortedRun&) = delete;
 
   std::uint32_t number() const noexcept { return number_; }
+  /// Drawn for this file: another one has another, whatever its number.
+  std::uint64_t tag() const noexcept { return tag_; }
   std::uint64_t entries() const noexcept { return entries_; }
   bool has_filter() const noexcept { return !filter_.empty(); }
   std::size_t filter_bytes() const noexcept { return blocks_ * sizeof(Block); }
