@@ -13,6 +13,9 @@ void DamageLog::note(const StoreError& error) {
     if (logged_.size() >= limits::damaged_logged_max) logged_.clear();
     if (!logged_.insert(id).second) return;
   }
+  if (!error.record && log_) {
+    return log_(LogLevel::error, "store_damaged", {{"detail", error.detail}});
+  }
   log_damage(log_, id, error.detail);
 }
 

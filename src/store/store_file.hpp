@@ -81,6 +81,11 @@ struct StoreFileKind {
   /// have run since (docs/operations.md). Wherever it ends, the path has the old store, the new
   /// one, or a link to nothing that no start takes for a store.
   std::expected<Restored, StoreFileError> (*restore)(const RestoreOrder& order);
+  /// Makes anew what can be made of the records, without another process that has it open; begins
+  /// and ends as a start does. Returns how many records there are. Null: it has nothing of the
+  /// kind.
+  std::expected<std::uint64_t, StoreFileError> (*reindex)(
+      const std::string& path, const StoreFileProgress& progress) = nullptr;
 };
 
 }  // namespace idem

@@ -101,6 +101,7 @@ StoreCommand::StoreCommand(const Command& program)
                      "the store are unreadable for good; with encryption.key_per_scope")),
       // Braces: help shows them in this order, and arguments in parentheses have none.
       files_{declare("restore", StoreFileVerbs::restore_text),
+             declare("reindex", StoreFileVerbs::reindex_text),
              declare("check", StoreFileVerbs::check_text),
              declare("backup", StoreFileVerbs::backup_text)},
       copy_(declare("copy", StoreCopyVerb::text)) {

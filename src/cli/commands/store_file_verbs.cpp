@@ -187,13 +187,15 @@ void print_what_a_restore_means(const Restored& restored) {
 
 }  // namespace
 
-StoreFileVerbs::StoreFileVerbs(const Command& restore, const Command& check, const Command& backup)
-    : backup_(backup), check_(check), restore_(restore) {
+StoreFileVerbs::StoreFileVerbs(const Command& restore, const Command& reindex, const Command& check,
+                               const Command& backup)
+    : backup_(backup), check_(check), reindex_(reindex), restore_(restore) {
   backup_.add_option("store", store_, "URL of the store: embedded:PATH or sqlite:PATH").required();
   backup_.add_option("file", file_, "the new file, of embedded: a directory; it must not exist")
       .required()
       .file();
   check_.add_option("store", store_, "URL of the store, or the path of a backup").required().file();
+  reindex_.add_option("store", store_, "URL of the store: embedded:PATH").required();
   restore_.add_option("file", file_, "the backup").required().file();
   restore_.add_option("store", store_, "URL of the store: embedded:PATH or sqlite:PATH").required();
   restore_.add_flag("--replace", replace_,
@@ -203,7 +205,7 @@ StoreFileVerbs::StoreFileVerbs(const Command& restore, const Command& check, con
 }
 
 bool StoreFileVerbs::parsed() const {
-  return backup_.parsed() || check_.parsed() || restore_.parsed();
+  return backup_.parsed() || check_.parsed() || reindex_.parsed() || restore_.parsed();
 }
 
 int StoreFileVerbs::run(bool json) const {
@@ -211,6 +213,7 @@ int StoreFileVerbs::run(bool json) const {
   std::signal(SIGXFSZ, SIG_IGN);
   raise_descriptor_limit();
   if (backup_.parsed()) return back_up(json);
+  if (reindex_.parsed()) return reindex(json);
   return check_.parsed() ? check(json) : restore(json);
 }
 
@@ -255,6 +258,31 @@ int StoreFileVerbs::check(bool json) const {
     if (report->found == 0) std::puts("ok");
   }
   return end_of(*report);
+}
+
+int StoreFileVerbs::reindex(bool json) const {
+  const auto place = place_of(store_);
+  if (!place) return complain_of_store(place.error(), usage);
+  if (place->kind->reindex == nullptr) {
+    return complain_of_store(store_ + ": only embedded:PATH has an index of its own", usage);
+  }
+  std::expected<std::uint64_t, StoreFileError> records;
+  {
+    Progress progress("idem store: ", "reindexing");
+    records = place->kind->reindex(place->path, shown_by(progress, "records"));
+  }
+  if (!records) return complain_of_file(records.error());
+  if (json) {
+    json::Writer out;
+    out.begin_object();
+    out.member("store", place->path);
+    out.member("records", *records);
+    print_object(out);
+  } else {
+    std::printf("reindexed %s: %llu records\n", place->path.c_str(),
+                static_cast<unsigned long long>(*records));
+  }
+  return done;
 }
 
 int StoreFileVerbs::restore(bool json) const {

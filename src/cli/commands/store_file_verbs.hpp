@@ -6,17 +6,21 @@
 
 namespace idem::cli {
 
-/// `idem store backup`, `check` and `restore`: work on the file of an embedded store. They ask no
-/// gateway, and one may serve meanwhile, except for `restore`.
+/// `idem store backup`, `check`, `reindex` and `restore`: work on the file of an embedded store.
+/// They ask no gateway, and one may serve meanwhile, except for `reindex` and `restore`.
 class StoreFileVerbs {
  public:
   /// Each verb is declared already, and outlives this.
-  StoreFileVerbs(const Command& restore, const Command& check, const Command& backup);
+  StoreFileVerbs(const Command& restore, const Command& reindex, const Command& check,
+                 const Command& backup);
 
   static constexpr const char* backup_text =
       "Copy the embedded store to a file, beside a gateway that serves from it or not";
   static constexpr const char* check_text =
       "Read all of an embedded store or of a backup, and say what is damaged; changes nothing";
+  static constexpr const char* reindex_text =
+      "Make anew what an embedded: store can make of its records (lists of what is due and of open "
+      "records, usage), without a gateway";
   static constexpr const char* restore_text =
       "Make an embedded store of a backup, without a gateway; what was not settled becomes unknown";
 
@@ -27,10 +31,12 @@ class StoreFileVerbs {
  private:
   int back_up(bool json) const;
   int check(bool json) const;
+  int reindex(bool json) const;
   int restore(bool json) const;
 
   Command backup_;
   Command check_;
+  Command reindex_;
   Command restore_;
   std::string store_;
   std::string file_;

@@ -154,9 +154,10 @@ class LoopDispatcher final : public Dispatcher, Timed {
     auto result = co_await asking;
     count_failure(observer_.shard(), result);
     // In doubt: a request that may be claimed is not dispatched, and free again after its lease. A
-    // damaged one is put off, and others may be due.
+    // damaged one is put off, and others may be due. If the list of them is damaged, none is found.
     if (!result) {
-      const bool is_damaged = result.error().code == StoreError::Code::damaged;
+      const StoreError& error = result.error();
+      const bool is_damaged = error.code == StoreError::Code::damaged && error.record;
       put_back_ += is_damaged ? 1 : 0;
       co_return is_damaged;
     }

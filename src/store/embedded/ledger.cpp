@@ -30,8 +30,23 @@ void Ledger::begin() {
   medium_->begin(now_);
 }
 
+namespace {
+
+/// What was done in front of the damage is done, and has to be reported.
+bool has_done_something(const StoreResult& result) {
+  if (!result) return true;
+  if (const auto* steps = std::get_if<std::vector<LifecycleStep>>(&*result)) return !steps->empty();
+  const auto* const claimed = std::get_if<std::optional<Claimed>>(&*result);
+  return claimed != nullptr && *claimed;
+}
+
+}  // namespace
+
 StoreResult Ledger::step(StoreCall& call) {
   StoreResult result = do_step(call, context());
+  if (auto damage = take_damage(); damage && !has_done_something(result)) {
+    result = std::unexpected(std::move(*damage));
+  }
   if (std::holds_alternative<Sweep>(call) && result && !cut_off_.empty()) {
     auto& steps = std::get<std::vector<LifecycleStep>>(*result);
     std::ranges::move(std::exchange(cut_off_, {}), std::back_inserter(steps));

@@ -44,6 +44,8 @@ class Ledger {
   bool has_upkeep() const { return table_->has_upkeep(); }
   void upkeep(std::size_t bytes) { table_->upkeep(bytes); }
   void run(StoreTask& task);
+  /// As Medium's, of a task or a slice of a listing.
+  std::optional<StoreError> take_damage() { return medium_->take_damage(); }
   /// Makes the steps durable, together with the fences and the time that they used.
   void commit();
   bool has_written() const { return medium_->has_written(); }

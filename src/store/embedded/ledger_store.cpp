@@ -150,6 +150,7 @@ void LedgerStore::make_steps(std::span<QueuedCall> calls) {
     if (queued.task != nullptr) {
       ledger_->run(*queued.task);
       results_.emplace_back();
+      if (auto damage = ledger_->take_damage()) results_.back() = std::unexpected(*damage);
     } else if (auto* list = std::get_if<List>(&queued.call)) {
       listings_.push_back({std::move(*list), std::move(queued.done), {}});
       queued.done = nullptr;
@@ -210,7 +211,9 @@ void LedgerStore::go_on_listing() {
   }
   Listing finished = std::move(listing);
   listings_.pop_front();
-  done_with(finished.done, lost_.empty() ? StoreResult(std::move(finished.found)) : unavailable());
+  StoreResult result = std::move(finished.found);
+  if (auto damage = ledger_->take_damage()) result = std::unexpected(std::move(*damage));
+  done_with(finished.done, lost_.empty() ? std::move(result) : unavailable());
   note_answered(1);
 }
 

@@ -21,6 +21,10 @@ class Medium {
   /// What the transaction wrote is durable when it returns.
   virtual void commit() = 0;
 
+  /// Why what the step under way has read is not all that there is, if it is not: something on the
+  /// medium is damaged. Asked once after each step.
+  virtual std::optional<StoreError> take_damage() { return std::nullopt; }
+
   // Written with the transaction.
   virtual void put_highest_fence(Fence fence) = 0;
   virtual void put_clock_mark(const ClockMark& mark) = 0;

@@ -10,6 +10,7 @@
 #include "store/file_findings.hpp"
 #include "store/log/compaction.hpp"
 #include "store/log/due_lists.hpp"
+#include "store/log/index_repair.hpp"
 #include "store/log/journal_lines.hpp"
 #include "store/log/keys.hpp"
 #include "store/log/look.hpp"
@@ -30,6 +31,9 @@ namespace {
 constexpr std::size_t checked_bytes_at_once = 1UL << 20U;
 constexpr std::size_t checked_ids_at_once = 4'096;
 constexpr std::uint64_t checked_between_progress = 4'096;
+constexpr const char* index_is_made_anew =
+    "nothing is lost: a start makes it anew if it meets it, and idem store reindex does in any "
+    "case";
 
 class Checking {
  public:
@@ -51,11 +55,10 @@ class Checking {
 
   StoreFileReport check() {
     meta();
-    if (const std::string damage = db_.damage_of_index(); !damage.empty()) {
-      // Its values cannot be walked over: the walk would end the process.
-      findings_.add("index", damage, file_todo::table);
-      return std::move(report_);
-    }
+    damaged_ = Families(unreadable_of(db_, Families::all()).bits() | db_.unopened().bits());
+    say_damage(damaged_.both(derived_families), index_is_made_anew);
+    say_damage(damaged_.without(derived_families), file_todo::table);
+    if (damaged_.has(Family::meta)) return std::move(report_);
     running();
     for (const std::uint32_t file : db_.files_of_versions()) versions_in(file);
     ids();
@@ -75,6 +78,11 @@ class Checking {
   }
 
  private:
+  void say_damage(const Families& families, const char* todo) {
+    if (families.is_empty()) return;
+    findings_.add("index", "its " + families.text() + " cannot be read", todo);
+  }
+
   void meta() {
     Meta meta(db_);
     const auto note = [&](const auto& value) {
@@ -147,6 +155,7 @@ class Checking {
 
   void request(const Record& record) {
     if (!record.stored_request) return;
+    if (damaged_.has(Family::requests)) return;
     const auto found = db_.find(Family::requests, bytes_of(record.id), bytes_);
     if (!found || !*found) {
       return findings_.add(record.id, "its request is missing", file_todo::record);
@@ -198,7 +207,7 @@ class Checking {
       return findings_.add(id, why, file_todo::record);
     }
     request(*record);
-    if (!WorkLists::have(db_, *record)) {
+    if (!damaged_.has(Family::work) && !WorkLists::have(db_, *record)) {
       findings_.add(id, "it is missing in a list of open records", file_todo::schedule);
     }
     if (transitions::due_at(*record) && DueLists::has(record->state)) ++due_;
@@ -283,6 +292,7 @@ class Checking {
 
   /// A file without present versions is deleted, so what is noted must not be too little.
   void files() {
+    if (damaged_.has(Family::segments)) return;
     std::set<std::uint32_t> noted_files;
     auto at = db_.iterate(Family::segments);
     for (at.to_first(); at.is_on_key(); at.next()) {
@@ -298,7 +308,6 @@ class Checking {
           fmt::format("{} bytes are noted as present, and {} are", noted, present_bytes_[file]),
           file_todo::table);
     }
-    db_.check(at, "the files of versions");
     for (const auto& [file, bytes] : present_bytes_) {
       if (bytes == 0 || noted_files.contains(file)) continue;
       findings_.add(fmt::format("file of versions {}", file),
@@ -308,6 +317,7 @@ class Checking {
   }
 
   void due_lists() {
+    if (damaged_.has(Family::due)) return;
     std::uint64_t listed = 0;
     bool is_whole = true;
     auto at = db_.iterate(Family::due);
@@ -320,9 +330,8 @@ class Checking {
                                 }) &&
                  is_whole;
     }
-    db_.check(at, "due lists");
     if (!is_whole) {
-      findings_.add("lists of what is due", "one is damaged", file_todo::table);
+      findings_.add("lists of what is due", "one is damaged", index_is_made_anew);
     } else if (report_.found == 0 && listed != due_) {
       findings_.add("lists of what is due",
                     fmt::format("{} records have an end, and {} are listed", due_, listed),
@@ -331,6 +340,7 @@ class Checking {
   }
 
   void evidence() {
+    if (damaged_.has(Family::evidence)) return;
     auto at = db_.iterate(Family::evidence);
     for (at.to_first(); at.is_on_key(); at.next()) {
       ++report_.evidence;  // Twice, if a move was cut off between their two places.
@@ -339,10 +349,10 @@ class Checking {
       findings_.add(id.value_or(RecordId{}), "a line of its evidence does not match its checksum",
                     file_todo::evidence);
     }
-    db_.check(at, "evidence");
   }
 
   void journals() {
+    if (damaged_.has(Family::journals)) return;
     std::string journal;
     JournalEnd last;
     JournalLines::each(
@@ -369,6 +379,7 @@ class Checking {
   const StoreFileProgress& progress_;
   StoreFileReport report_;
   FileFindings findings_{report_};
+  Families damaged_;
   Counts counts_;
   Fence fences_ = 0;
   std::uint64_t all_ = 0;

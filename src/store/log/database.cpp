@@ -73,31 +73,28 @@ std::expected<std::unique_ptr<Database>, StoreError> Database::open(const Databa
     return refused(file_failure(how.path, "cannot be written to", errno));
   }
   std::unique_ptr<Database> made(new Database(how, running));
-  Status opened = made->open_index(index_options(how.sizes), how.sizes);
+  Status opened = made->open_index(Strict::yes);
   const auto is_whole = [&] {
     RunningSection unused;
     DatabaseSettings alone = how;
     alone.is_alone = true;
-    return look(alone, unused).has_value();
+    const auto looked = look(alone, unused);
+    return looked && (*looked)->unopened().is_empty();
   };
-  if (opened.IsCorruption() && mend_torn_manifest(index_of(how.path), is_whole)) {
+  const auto open_again = [&] {
     made.reset(new Database(how, running));
-    opened = made->open_index(index_options(how.sizes), how.sizes);
+    opened = made->open_index(Strict::yes);
+  };
+  if (opened.IsCorruption() && mend_torn_manifest(index_of(how.path), is_whole)) open_again();
+  if (!opened.ok() && !is_kept_out(opened)) {
+    made.reset();
+    const auto renewed = renew_unopened(how);
+    if (!renewed) return std::unexpected(renewed.error());
+    if (*renewed) open_again();
   }
   if (!opened.ok()) return std::unexpected(database_failure(how.path, opened));
-  for (const auto& files : {made->log_.open(), made->records_.open()}) {
-    if (!files) return refused(files.error());
-  }
-  const StoreTag& tag = made->log_.tag();
-  if (making->is_new() && !ProgressMark::make(how.path, tag, {.at = wall_time()})) {
-    return refused(file_failure(how.path, "cannot be written to", errno));
-  }
-  if (const auto mark = made->mark_.read(tag); !mark)
-    return refused(damaged(how.path, mark.error()));
-  const auto ids = made->ids_.open(tag);
-  if (!ids) return refused(damaged(how.path, ids.error()));
-  if (const auto caught_up = made->catch_up(); !caught_up) {
-    return refused(damaged(how.path, caught_up.error()));
+  if (auto rest = made->open_rest(how, making->is_new()); !rest) {
+    return std::unexpected(std::move(rest.error()));
   }
   std::uint64_t attempts = 0;
   running.visit([&](const embedded::RunningCells::Found&) { ++attempts; });
@@ -115,13 +112,36 @@ std::expected<std::unique_ptr<Database>, StoreError> Database::open(const Databa
   return made;
 }
 
+/// What is beside the index.
+std::expected<void, StoreError> Database::open_rest(const DatabaseSettings& how, bool is_new) {
+  for (const auto& files : {log_.open(), records_.open()}) {
+    if (!files) return refused(files.error());
+  }
+  const StoreTag& tag = log_.tag();
+  if (is_new && !ProgressMark::make(path_, tag, {.at = wall_time()})) {
+    return refused(file_failure(how.path, "cannot be written to", errno));
+  }
+  using Step = std::expected<void, std::string>;
+  Step done = mark_.read(tag);
+  if (done) done = ids_.open(tag);
+  if (done) done = catch_up();
+  if (!done) return refused(damaged(path_, done.error()));
+  return {};
+}
+
 std::expected<std::unique_ptr<Database>, StoreError> Database::look(const DatabaseSettings& how,
                                                                     RunningSection& running) {
   std::unique_ptr<Database> made(new Database(how, running));
   made->is_look_ = true;
   made->is_alone_ = how.is_alone;
-  const Status opened = made->open_index(index_options_of_look(how.sizes), how.sizes);
-  if (!opened.ok()) return std::unexpected(database_failure(how.path, opened));
+  if (const Status opened = made->open_index(Strict::yes); !opened.ok()) {
+    // Beside a process it was deleting a file, and another look does not meet that.
+    const bool may_read =
+        how.is_alone && !is_kept_out(opened) && made->open_index(Strict::no).ok();
+    const auto judged = may_read ? made->judge_files() : false;
+    if (!judged) return std::unexpected(judged.error());
+    if (!*judged) return std::unexpected(database_failure(how.path, opened));
+  }
   // The log last: it has what the others have not yet.
   const auto log = made->log_.look_at_format();
   if (!log) return refused(fmt::format("{}: {}", how.path, log.error()));
@@ -138,32 +158,6 @@ std::expected<std::unique_ptr<Database>, StoreError> Database::look(const Databa
   then([&]() -> Step { return made->catch_up(); });
   if (!looked) return refused(fmt::format("{}: {}", how.path, looked.error()));
   return made;
-}
-
-// Not VerifyChecksum(): it opens the files anew, and their process may have deleted some.
-std::string Database::damage_of_index() {
-  ::rocksdb::ReadOptions once;
-  once.fill_cache = false;
-  for (auto* const family : handles_) {
-    const std::unique_ptr<::rocksdb::Iterator> at(db_->NewIterator(once, family));
-    at->SeekToFirst();
-    while (at->Valid()) at->Next();
-    if (!at->status().ok()) return words_of(at->status(), path_);
-  }
-  return {};
-}
-
-Status Database::open_index(const ::rocksdb::DBOptions& options, const LogSizes& sizes) {
-  ::rocksdb::DB* db = nullptr;
-  const Status opened =
-      is_look_
-          ? ::rocksdb::DB::OpenForReadOnly(options, index_of(path_), index_families(sizes),
-                                           &handles_, &db)
-          : ::rocksdb::DB::Open(options, index_of(path_), index_families(sizes), &handles_, &db);
-  db_.reset(db);
-  seen_ =
-      std::make_unique<::rocksdb::WriteBatchWithIndex>(::rocksdb::BytewiseComparator(), 0, true);
-  return opened;
 }
 
 namespace {
@@ -208,7 +202,7 @@ std::expected<void, std::string> Database::catch_up() {
     records_.go_on_at(place + frame.versions.size());
     if (frame.number > saved_ids) ids_.apply(entries_in(ids), frame.number);
     if (frame.number <= *last) return;
-    write_to_index(changes);
+    if (!write_to_index(changes)) damage = "its index is of an earlier moment than its log";
   });
   if (!replayed) return replayed;
   if (damage.empty()) damage = why_too_short(std::max(*last, saved_ids));
@@ -237,11 +231,14 @@ std::string Database::why_too_short(std::uint64_t indexed) const {
   return why;
 }
 
-void Database::write_to_index(std::string_view changes) {
+/// False: it names a family that was made anew since.
+bool Database::write_to_index(std::string_view changes) {
   ::rocksdb::WriteBatch batch{std::string(changes)};
   const Status status =
       is_look_ ? copy_changes(batch, *seen_, handles_) : db_->Write(without_log(), &batch);
+  if (status.IsInvalidArgument()) return false;
   if (!status.ok()) fail_closed(status, "catching up with the log");
+  return true;
 }
 
 void Database::begin_file_of_log() {
@@ -313,6 +310,7 @@ void Database::save_all() {
 Database::Database(const DatabaseSettings& how, RunningSection& running)
     : path_(how.path),
       accepts_short_log_(how.accepts_short_log),
+      sizes_(how.sizes),
       running_(&running),
       mark_(how.path, how.mark_each),
       log_(how.path + "/commits", how.sizes.segment_bytes, background_),
@@ -352,45 +350,13 @@ void Database::erase(Family family, std::string_view key) {
   seen_->Delete(handle(family), slice(key));
 }
 
-std::expected<bool, std::string> Database::get(Family family, std::string_view key,
-                                               std::string& value) {
-  // A look has in `seen_` what the log has beside the index.
-  const Status status =
-      is_look_ ? seen_->GetFromBatchAndDB(db_.get(), {}, handle(family), slice(key), &value)
-               : db_->Get({}, handle(family), slice(key), &value);
-  if (status.ok()) return true;
-  if (status.IsNotFound()) return false;
-  if (!status.IsCorruption() && !is_look_) fail_closed(status, "read");
-  return std::unexpected(words_of(status, path_));
-}
-
-std::expected<bool, std::string> Database::find(Family family, std::string_view key,
-                                                std::string& value) {
-  const Status status = seen_->GetFromBatchAndDB(db_.get(), {}, handle(family), slice(key), &value);
-  if (status.ok()) return true;
-  if (status.IsNotFound()) return false;
-  if (!status.IsCorruption() && !is_look_) fail_closed(status, "read");
-  return std::unexpected(words_of(status, path_));
-}
-
-IndexCursor Database::iterate(Family family) {
-  std::unique_ptr<::rocksdb::Iterator> at(db_->NewIterator({}, handle(family)));
-  if (seen_->GetWriteBatch()->Count() > 0) {
-    at.reset(seen_->NewIteratorWithBase(handle(family), at.release()));
-  }
-  return IndexCursor(std::move(at));
-}
-
-void Database::check(const IndexCursor& at, std::string_view doing) const {
-  if (!at.status().ok()) fail_closed(at.status(), doing);
-}
-
 bool Database::has_written() const noexcept {
   return batch_->Count() > 0 || !id_changes_.empty() || running_->has_changed() ||
          seen_->GetWriteBatch()->Count() > 0;
 }
 
 void Database::commit() {
+  look_after_compactions();
   if (seen_->GetWriteBatch()->Count() > 0) {
     const Status copied = copy_changes(*seen_->GetWriteBatch(), *batch_, handles_);
     if (!copied.ok()) fail_closed(copied, "commit");

@@ -1,6 +1,7 @@
 #pragma once
 
 #include "store/log/commit_log.hpp"
+#include "store/log/family.hpp"
 #include "store/log/ids/id_table.hpp"
 #include "store/log/index_cursor.hpp"
 #include "store/log/log_store.hpp"
@@ -30,18 +31,6 @@ struct DBOptions;
 
 namespace idem::segments {
 
-/// What lies together, in order of its keys. Numbers in keys are big-endian, so that they order.
-enum class Family : std::uint8_t {
-  meta,      ///< name -> value with a checksum
-  segments,  ///< number of a file of versions -> bytes of those that are present
-  due,       ///< moment, place -> the ids and places of the versions that are due then
-  work,      ///< the few records that a client, a worker or an operator has to come back to
-  requests,  ///< record id -> stored request
-  evidence,  ///< record id, number -> line
-  journals,  ///< name, number -> line
-  usage,     ///< scope -> usage
-};
-inline constexpr std::size_t family_count = 8;
 /// In `meta` of a backup: a StoreTime.
 inline constexpr std::string_view meta_copied_at = "copied_at";
 
@@ -64,6 +53,8 @@ struct FoundEnd {
     stopped_at = std::max(stopped_at, other.stopped_at);
   }
 };
+
+class IndexWatch;
 
 /// The log of commits, the files of versions, the table of ids, and an index of the rest in
 /// RocksDB. A transaction is durable once its frame is in the log; the others get it without a
@@ -99,15 +90,32 @@ class Database {
   std::expected<bool, std::string> find(Family family, std::string_view key, std::string& value);
   /// With what this transaction put. A failure while it moves: call check().
   IndexCursor iterate(Family family);
-  /// Ends the process if the cursor has met damage: what comes next is unknown.
-  void check(const IndexCursor& at, std::string_view doing) const;
+  /// False: the cursor of this family has met what cannot be read, and what comes next is unknown.
+  /// The step under way fails then, with take_damage().
+  bool check(const IndexCursor& at, Family family);
+  /// Likewise, where the caller says itself what that means.
+  bool is_sound(const IndexCursor& at, Family family);
+  /// A value of this family does not have its checksum, say: the step under way fails.
+  void fail_step(Family family, std::string why);
+  /// A read of the step under way has failed, so that it must not write what depends on it.
+  bool has_failed_step() const noexcept { return failed_step_.has_value(); }
+  /// Why the step that ends now failed, if it did. Its family is noted for the next start.
+  std::optional<StoreError> take_damage();
+
+  // ---- repair_index() alone ----
+  /// What a process has found damaged. The error is a sentence.
+  std::expected<Families, std::string> noted_damage();
+  /// Writes and commits it.
+  void note_damage(const Families& families);
+  /// Makes them anew, empty; their files are not read. The error is a sentence.
+  std::expected<void, std::string> renew(const Families& families);
 
   IdTable& ids() noexcept { return ids_; }
   /// As CommitLog's.
   std::expected<void, std::string> allow_shards() { return log_.allow_shards(); }
 
-  /// Reads all of the index in RocksDB. Empty: it is whole, and so iterate() reads it to its end.
-  std::string damage_of_index();
+  /// Of a look: derived families of whose files one is gone or cannot be opened.
+  const Families& unopened() const noexcept { return unopened_; }
 
   /// The versions that this transaction writes: appended here, the first at the place next().
   std::string& versions() noexcept { return versions_; }
@@ -162,10 +170,17 @@ class Database {
 
   [[noreturn]] void fail_closed(const ::rocksdb::Status& status,
                                 std::string_view doing) const noexcept;
-  ::rocksdb::Status open_index(const ::rocksdb::DBOptions& options, const LogSizes& sizes);
+  enum class Strict : bool { no, yes };
+  ::rocksdb::Status open_index(Strict strict);
+  std::expected<void, StoreError> open_rest(const DatabaseSettings& how, bool is_new);
+  static std::expected<bool, StoreError> renew_unopened(const DatabaseSettings& how);
+  std::expected<bool, StoreError> judge_files();
+  void look_after_compactions();
   std::expected<void, std::string> catch_up();
+  void note(Family family);
+  void write_noted();
   std::string why_too_short(std::uint64_t indexed) const;
-  void write_to_index(std::string_view changes);
+  [[nodiscard]] bool write_to_index(std::string_view changes);
   void begin_file_of_log();
   void note_what_is_saved();
   void save_part();
@@ -181,6 +196,10 @@ class Database {
   bool is_alone_ = true;
   bool has_saved_all_ = false;
   bool accepts_short_log_;
+  LogSizes sizes_;
+  Families noted_;     ///< What is damaged, as the next start is to find it.
+  Families unopened_;  ///< Of an index that was not opened strictly.
+  std::optional<StoreError> failed_step_;
   std::uint64_t saved_parts_ = save_parts;  ///< Since the present file of the log began.
   RunningSection* running_ = nullptr;
   FoundEnd found_end_;
@@ -193,6 +212,7 @@ class Database {
   std::string versions_;
   std::vector<IdEntry> id_changes_;
   std::string ids_bytes_;
+  std::shared_ptr<IndexWatch> watch_;
   std::unique_ptr<::rocksdb::DB> db_;
   std::vector<::rocksdb::ColumnFamilyHandle*> handles_;
   std::unique_ptr<::rocksdb::WriteBatch> batch_;

@@ -68,7 +68,10 @@ std::vector<RecordId> DueLists::due(StoreTime now, std::size_t limit, const IsPr
     if (is_first) first_ = key;
     if (key >= end) break;
     const auto list = without_checksum(RecordId{}, at.value(), key);
-    if (!list) db_.fail_closed("Corruption: checksum of a list", "due lists");
+    if (!list) {
+      db_.fail_step(Family::due, "the checksum of a list does not match");
+      return ids;
+    }
     const auto known = gone_.find(key);
     std::size_t gone = known == gone_.end() ? 0 : known->second;
     bool is_empty = true;
@@ -91,7 +94,7 @@ std::vector<RecordId> DueLists::due(StoreTime now, std::size_t limit, const IsPr
     db_.remove(Family::due, key);
     if (known != gone_.end()) gone_.erase(known);
   }
-  db_.check(at, "due lists");
+  db_.check(at, Family::due);
   return ids;
 }
 

@@ -22,5 +22,8 @@ std::string_view IndexCursor::key() const { return view(at_->key()); }
 std::string_view IndexCursor::value() const { return view(at_->value()); }
 
 ::rocksdb::Status IndexCursor::status() const { return at_->status(); }
+std::string IndexCursor::status_text() const {
+  return status().ok() ? std::string() : status().ToString();
+}
 
 }  // namespace idem::segments

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <memory>
+#include <string>
 #include <string_view>
 
 namespace rocksdb {
@@ -33,6 +34,8 @@ class IndexCursor {
   std::string_view value() const;
 
   ::rocksdb::Status status() const;
+  /// Empty: it has met no damage.
+  std::string status_text() const;
 
  private:
   std::unique_ptr<::rocksdb::Iterator> at_;

@@ -41,6 +41,13 @@ std::string words_of(const ::rocksdb::Status& status, const std::string& path) {
   return file + ": " + words_on(error, file, path);
 }
 
+bool is_kept_out(const ::rocksdb::Status& status) {
+  if (!status.IsIOError()) return false;
+  const std::string text = status.ToString();
+  return text.contains(lock_is_tried) || text.contains(lock_is_ours) ||
+         is_about_access(error_at_the_end_of(text));
+}
+
 StoreError database_failure(const std::string& path, const ::rocksdb::Status& status) {
   const std::string text = status.ToString();
   const int error = status.IsIOError() ? error_at_the_end_of(text) : 0;

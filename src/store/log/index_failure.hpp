@@ -19,6 +19,10 @@ std::string damaged(const std::string& path, const std::string& what);
 /// The words of a status: the system's, with what to do, where RocksDB only passes them on.
 std::string words_of(const ::rocksdb::Status& status, const std::string& path);
 
+/// True if the index was not opened because of its lock, or because this process may not use a file
+/// of it. Then nothing is known of what is in its files.
+bool is_kept_out(const ::rocksdb::Status& status);
+
 /// Of an index that could not be opened. `unavailable`: another process has it.
 StoreError database_failure(const std::string& path, const ::rocksdb::Status& status);
 

@@ -5,7 +5,6 @@
 #include <rocksdb/table.h>
 #include <rocksdb/write_buffer_manager.h>
 
-#include <array>
 #include <mutex>
 #include <utility>
 
@@ -14,9 +13,6 @@ namespace {
 
 using ::rocksdb::ColumnFamilyDescriptor;
 using ::rocksdb::ColumnFamilyOptions;
-
-constexpr std::array<const char*, family_count> names{"default",  "segments", "due",      "work",
-                                                      "requests", "evidence", "journals", "usage"};
 
 constexpr std::size_t mebibyte = 1UL << 20U;
 
@@ -81,13 +77,18 @@ class Copy final : public ::rocksdb::WriteBatch::Handler {
       : to_(to), handles_(handles) {}
   ::rocksdb::Status PutCF(std::uint32_t family, const ::rocksdb::Slice& key,
                           const ::rocksdb::Slice& value) override {
-    return to_.Put(handle(family), key, value);
+    auto* const to = handle(family);
+    return to == nullptr ? gone() : to_.Put(to, key, value);
   }
   ::rocksdb::Status DeleteCF(std::uint32_t family, const ::rocksdb::Slice& key) override {
-    return to_.Delete(handle(family), key);
+    auto* const to = handle(family);
+    return to == nullptr ? gone() : to_.Delete(to, key);
   }
 
  private:
+  static ::rocksdb::Status gone() {
+    return ::rocksdb::Status::InvalidArgument("a family that was made anew since");
+  }
   ::rocksdb::ColumnFamilyHandle* handle(std::uint32_t id) const {
     for (auto* const one : handles_) {
       if (one->GetID() == id) return one;
@@ -135,7 +136,7 @@ std::vector<ColumnFamilyDescriptor> index_families(const LogSizes& sizes) {
   const auto cache = ::rocksdb::NewLRUCache(index_cache_bytes(sizes));
   std::vector<ColumnFamilyDescriptor> families;
   for (std::size_t i = 0; i < family_count; ++i) {
-    families.emplace_back(names[i], family_options(static_cast<Family>(i), sizes, cache));
+    families.emplace_back(family_names[i], family_options(static_cast<Family>(i), sizes, cache));
   }
   return families;
 }

@@ -55,20 +55,21 @@ void JournalLines::each(
     line.is_damaged = found.is_damaged;
     see(name, line, found.bytes);
   }
-  db.check(at, "the journals");
+  db.check(at, Family::journals);
 }
 
 JournalEnd JournalLines::end_of(const std::string& journal) {
   const std::string prefix = prefix_of(journal);
   auto at = db_.iterate(Family::journals);
   at.back_to(key_of(journal, ~std::uint64_t{0}));
-  db_.check(at, "a journal");
+  if (!db_.check(at, Family::journals)) return {};
   if (!at.is_on_key() || !at.key().starts_with(prefix)) return {};
   return {ordered_at(at.key(), prefix.size()), parse_line(at.key(), at.value()).bytes};
 }
 
 void JournalLines::append(const std::string& journal, const JournalLine& line,
                           std::uint64_t bytes) {
+  if (db_.has_failed_step()) return;  // Where it ends is not known.
   std::string value(2 * number_bytes + framed_bytes(line.bytes), '\0');
   ByteWriter out(value.data());
   out.number(to_bits(line.at));
@@ -90,7 +91,7 @@ void JournalLines::read(const ReadLines& verb, const SeeLine& see) {
     line.is_damaged = found.is_damaged;
     if (!see(std::move(line))) return;
   }
-  db_.check(at, "a journal");
+  db_.check(at, Family::journals);
 }
 
 // From name to name, so that it reads one line of each journal and not all of them.
@@ -108,7 +109,7 @@ std::vector<JournalSummary> JournalLines::list(const ListJournals& verb) {
     at.to(prefix_of(name) + std::string(number_bytes, '\xff'));
     found.push_back({std::move(name), end.last, end.bytes});
   }
-  db_.check(at, "the journals");
+  db_.check(at, Family::journals);
   return found;
 }
 
@@ -119,7 +120,7 @@ void JournalLines::drop(const std::string& journal) {
   for (at.to(prefix); at.is_on_key() && at.key().starts_with(prefix); at.next()) {
     keys.emplace_back(at.key());
   }
-  db_.check(at, "a journal");
+  if (!db_.check(at, Family::journals)) return;
   for (const std::string& key : keys) db_.erase(Family::journals, key);
 }
 

@@ -22,6 +22,8 @@ class LogMedium final : public embedded::Medium {
   void put_clock_mark(const ClockMark& mark) override { meta_.put_clock_mark(mark); }
   void put_closed() override { meta_.put_number(segments::meta_open, 0); }
 
+  std::optional<StoreError> take_damage() override { return db_->take_damage(); }
+
   void run(StoreTask& task, const Step&) override {
     task.refuse("the store has no transactions for services");
   }

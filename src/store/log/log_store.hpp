@@ -30,9 +30,16 @@ struct LogOptions {
   bool restored = false;
   LogSizes sizes{};         ///< Of all shards together.
   Millis mark_each{1'000};  ///< Between two marks of the log's progress, while there is some.
-  /// Opens the store although its log ends before the mark of its progress: what came behind that
+  /// Opens the store although its log ends before the mark of its progress: what came after that
   /// end is lost, and its keys would run again.
   bool accepts_short_log = false;
+  /// Makes anew what can be made of the records: lists of what is due and of open records, usage,
+  /// counts of files. Without it a start does so with those that it finds damaged, if there are not
+  /// too many records.
+  bool reindex = false;
+  std::function<void(std::uint64_t done, std::uint64_t all)> reindexing{};  ///< With `reindex`.
+  /// Called with what was damaged, for people, once it is made anew.
+  std::function<void(const std::string& what)> reindexed{};
   /// Called if the last process did not close the store: when a record changed the last time, as
   /// far as that can be read, and when a process closed it the last time, if one did. Whether the
   /// end of the log was lost with its last second, nobody can tell.

@@ -6,6 +6,7 @@
 #include "core/transitions/transitions.hpp"
 #include "store/file_access.hpp"
 #include "store/log/compaction.hpp"
+#include "store/log/index_repair.hpp"
 #include "store/log/making.hpp"
 #include "store/log/meta.hpp"
 #include "store/log/shards.hpp"
@@ -234,6 +235,11 @@ std::expected<StoreFileReport, StoreFileError> identify_store(const std::string&
                                                               const IdentitySettings& settings) {
   auto look = look_at_store(path);
   if (!look) return std::unexpected(std::move(look.error()));
+  for (const Look& shard : look->shards) {
+    if (const auto judged = judge_index(*shard.db); !judged) {
+      return std::unexpected(refusal(shard.db->path(), "is damaged: " + judged.error()));
+    }
+  }
   StoreFileReport report;
   std::optional<StoreIdentity> identity;
   report.contradiction = contradiction(*look, identity, settings);

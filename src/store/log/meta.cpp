@@ -85,7 +85,8 @@ void save_naming(Database& db, const Naming& naming) {
   IDEM_ASSERT(naming.generation > 0);
   Meta meta(db);
   auto identity = meta.identity();
-  IDEM_ASSERT(identity && *identity);  // The start has read it.
+  if (!identity) return db.fail_step(Family::meta, identity.error());
+  IDEM_ASSERT(*identity);  // The start has read it.
   (*identity)->naming = naming;
   (*identity)->recorded.generation = naming.generation;
   meta.put_identity(**identity);

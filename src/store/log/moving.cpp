@@ -2,6 +2,7 @@
 
 #include "core/transitions/quota.hpp"
 #include "store/embedded/shard_of.hpp"
+#include "store/log/index_repair.hpp"
 #include "store/log/keys.hpp"
 #include "store/record_rows.hpp"
 
@@ -66,8 +67,8 @@ class Moving {
   Moved records(std::uint32_t from, bool only_look) {
     OpenedShard& shard = shards_[from];
     if (only_look) {
-      const std::string damage = shard.db->damage_of_index();
-      if (!damage.empty()) return unmovable(damage);
+      const Families damage = unreadable_of(*shard.db, Families::all());
+      if (!damage.is_empty()) return unmovable("its " + damage.text() + " cannot be read");
     }
     std::vector<RecordId> leaving;
     bool is_readable = true;
@@ -162,6 +163,7 @@ class Moving {
     std::string next;
     for (;;) {
       const auto ids = ids_with_evidence(*shard.db, next);
+      if (shard.db->has_failed_step()) return unmovable("evidence cannot be read");
       std::vector<RecordId> leaving;
       for (const RecordId& id : ids) {
         if (!stays(id, from)) leaving.push_back(id);
@@ -183,7 +185,7 @@ class Moving {
       append_ordered(next, std::numeric_limits<std::uint64_t>::max());
       at.to(next);
     }
-    db.check(at, "evidence");
+    db.check(at, Family::evidence);
     return ids;
   }
 
@@ -215,7 +217,7 @@ class Moving {
     for (at.to(prefix); at.is_on_key() && at.key().starts_with(prefix); at.next()) {
       keys.emplace_back(at.key());
     }
-    db.check(at, "evidence");
+    if (!db.check(at, Family::evidence)) return;
     for (const std::string& key : keys) db.erase(Family::evidence, key);
   }
 

@@ -6,6 +6,7 @@
 #include "store/embedded/room_on_disk.hpp"
 #include "store/embedded/running_rows.hpp"
 #include "store/log/files.hpp"
+#include "store/log/index_repair.hpp"
 #include "store/log/making.hpp"
 #include "store/log/meta.hpp"
 #include "store/log/moving.hpp"
@@ -41,9 +42,10 @@ struct Found {
   StartMark start{};
   std::optional<std::uint64_t> copied_at;  ///< Of a backup.
   bool was_open = false;
+  Families reindexed{};
 };
 
-std::expected<Found, StoreError> open_shard(const DatabaseSettings& how,
+std::expected<Found, StoreError> open_shard(const DatabaseSettings& how, const IndexRepair& repair,
                                             embedded::InCommon* in_common) {
   const std::string& path = how.path;
   auto running = std::make_unique<RunningSection>();
@@ -71,6 +73,9 @@ std::expected<Found, StoreError> open_shard(const DatabaseSettings& how,
                                 ". Every key could run again, so it is not opened and nothing was "
                                 "changed: bring back a copy of the store");
   }
+  const auto repaired = repair_index(*found.shard.db, *running, repair);
+  if (!repaired) return refusal_at(path, "is damaged: " + repaired.error());
+  found.reindexed = *repaired;
   auto slots = make_slot_table(*found.shard.db, in_common);
   if (!slots) return refusal_at(path, "is damaged: " + slots.error());
   found.shard.table = embedded::keep_running_rows(std::move(running), std::move(*slots));
@@ -148,6 +153,11 @@ class Opening {
             .accepts_short_log = options_.accepts_short_log};
   }
 
+  IndexRepair repair_of(std::uint32_t shard) const {
+    return {.is_ordered = options_.reindex,
+            .progress = part_of(options_.reindexing, shard, expected_shards())};
+  }
+
   Done open_what_is_there() {
     sizes_ = sizes_of_one(options_.sizes, expected_shards());
     if (auto opened = add(0); !opened) return opened;
@@ -187,7 +197,7 @@ class Opening {
       if (shard < layout_.folders || !has_store(folder_of(shard))) continue;
       {
         embedded::InCommon alone;
-        auto opened = open_shard(settings_of(shard), &alone);
+        auto opened = open_shard(settings_of(shard), {}, &alone);
         if (!opened) return Refusal(std::move(opened.error()));
         if (!opened->shard.is_empty()) return refusal_at(path_, has_unknown_shard(shard));
       }
@@ -221,9 +231,12 @@ class Opening {
   }
 
   Done add(std::uint32_t shard) {
-    auto opened = open_shard(settings_of(shard), in_common_.get());
+    auto opened = open_shard(settings_of(shard), repair_of(shard), in_common_.get());
     if (!opened) return Refusal(std::move(opened.error()));
     end_.join(opened->shard.db->found_end());
+    if (options_.reindexed && !opened->reindexed.is_empty()) {
+      options_.reindexed(opened->reindexed.text());
+    }
     was_open_ = was_open_ || opened->was_open;
     highest_fence_ = std::max(highest_fence_, opened->shard.noted_fence);
     // All are of one clock, whose latest mark counts.
@@ -402,7 +415,7 @@ bool OpenedShard::is_empty() {
     auto at = db->iterate(family);
     at.to_first();
     is_empty = is_empty && !at.is_on_key();
-    db->check(at, "a shard");
+    is_empty = is_empty && db->is_sound(at, family);
   }
   return is_empty;
 }

@@ -13,7 +13,7 @@ Segments::Segments(Database& db)
     present_[segment] = ordered_at(at.value(), 0);
     if (present_[segment] == 0) emptied_.insert(segment);
   }
-  db_.check(at, "the files of versions");
+  db_.check(at, Family::segments);
   // Deleted before a power loss brought them back; or what noted them is lost. So what is present
   // in them is copied before they are deleted.
   for (const std::uint32_t file : db_.files_of_versions()) {

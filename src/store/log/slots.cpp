@@ -135,7 +135,7 @@ class Slots final : public SlotTable {
       const auto row = id ? load(*id, Parts::slot, {}) : Loaded(std::nullopt);
       if (row && *row) into.add_unknown((*row)->record.changed_at, *id);
     }
-    db_.check(at, "the unknown records");
+    db_.check(at, Family::work);
   }
 
   void visit(const std::function<bool(const Record*)>& see) override {
@@ -202,7 +202,9 @@ class Slots final : public SlotTable {
       if (!entry) return std::unexpected(unreadable(id, entry.error()));
       entries.push_back(std::move(*entry));
     }
-    db_.check(at, "evidence");
+    if (!db_.is_sound(at, Family::evidence)) {
+      return std::unexpected(unreadable(id, "its evidence cannot be read"));
+    }
     return entries;
   }
 
@@ -383,7 +385,7 @@ class Slots final : public SlotTable {
       show(verb, now, *id, found);
       if (++seen == rows_max) return id;
     }
-    db_.check(at, "a list");
+    db_.check(at, Family::work);
     return std::nullopt;
   }
 

@@ -5,6 +5,7 @@
 #include "store/log/check_store.hpp"
 #include "store/log/log_store.hpp"
 #include "store/log/look.hpp"
+#include "store/log/reindex_store.hpp"
 
 #include <algorithm>
 #include <thread>
@@ -38,6 +39,9 @@ std::expected<std::unique_ptr<Store>, StoreError> open(const std::string& url,
           LogLevel::warning, "store_not_closed",
           {{"newest_record", text(newest_record)}, {"last_clean_stop", text(last_clean_stop)}});
     };
+    how.reindexed = [&options](const std::string& what) {
+      options.log(LogLevel::warning, "store_reindexed", {{"what", what}});
+    };
     how.moving = [&options](std::uint32_t shards, std::uint64_t moved) {
       options.log(LogLevel::info, "store_shards_moving", {{"shards", shards}, {"records", moved}});
     };
@@ -46,7 +50,8 @@ std::expected<std::unique_ptr<Store>, StoreError> open(const std::string& url,
 }
 
 constexpr StoreFileKind file{&segments::check_store, &segments::identify_store,
-                             &segments::back_up_store, &segments::restore_store};
+                             &segments::back_up_store, &segments::restore_store,
+                             &segments::reindex_store};
 
 }  // namespace
 

@@ -16,7 +16,7 @@ UsageValues::UsageValues(Database& db, embedded::InCommon* in_common)
     book_.add(scope, usage);
     if (in_common_ != nullptr) in_common_->usage.add(scope, usage);
   }
-  db_.check(at, "usage");
+  db_.check(at, Family::usage);
 }
 
 // A change of the rate's moment alone is not written: a start forgets it.
@@ -26,6 +26,14 @@ void UsageValues::add(const std::string& scope, const UsageChange& change) {
   if (change.active != 0 || change.bytes != 0) changed_.insert(scope);
 }
 
+std::string UsageValues::to_value(std::uint64_t active, std::uint64_t bytes) {
+  std::string value(2 * sizeof(std::uint64_t), '\0');
+  ByteWriter out(value.data());
+  out.number(active);
+  out.number(bytes);
+  return value;
+}
+
 void UsageValues::flush() {
   for (const std::string& scope : changed_) {
     const Usage usage = book_.of(scope);
@@ -33,11 +41,7 @@ void UsageValues::flush() {
       db_.remove(Family::usage, scope);
       continue;
     }
-    std::array<char, 2 * sizeof(std::uint64_t)> bytes{};
-    ByteWriter out(bytes.data());
-    out.number(usage.active);
-    out.number(usage.bytes);
-    db_.append(Family::usage, scope, {bytes.data(), bytes.size()});
+    db_.append(Family::usage, scope, to_value(usage.active, usage.bytes));
   }
   changed_.clear();
 }

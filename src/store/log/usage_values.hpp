@@ -24,6 +24,7 @@ class UsageValues {
   }
   void add(const std::string& scope, const UsageChange& change);
   void flush();
+  static std::string to_value(std::uint64_t active, std::uint64_t bytes);
 
  private:
   Database& db_;

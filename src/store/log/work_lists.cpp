@@ -40,7 +40,7 @@ WorkLists::WorkLists(Database& db) : db_(db), first_claim_(1, to_claim) {
       if (const auto id = to_id(at.key().substr(1))) ids->insert(*id);
     }
   }
-  db_.check(at, "what is hidden");
+  db_.check(at, Family::work);
 }
 
 bool WorkLists::has_list(State state) noexcept {
@@ -100,7 +100,7 @@ std::vector<RecordId> WorkLists::due(StoreTime now, std::size_t limit) {
     const auto id = id_in(at.key());
     if (id && !undue_.contains(*id)) ids.push_back(*id);
   }
-  db_.check(at, "pending records");
+  db_.check(at, Family::work);
   return ids;
 }
 
@@ -117,7 +117,7 @@ std::optional<RecordId> WorkLists::first_to_claim(
     const auto id = id_in(at.key());
     if (id && !unclaimed_.contains(*id) && may_be_claimed(*id)) return id;
   }
-  db_.check(at, "claimable records");
+  db_.check(at, Family::work);
   return std::nullopt;
 }
 
