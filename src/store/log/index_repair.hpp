@@ -10,7 +10,7 @@
 namespace idem::segments {
 
 /// Up to so many records a start makes lists anew by itself: that takes some seconds.
-inline constexpr std::uint64_t records_reindexed_by_a_start = 5'000'000;
+inline constexpr std::uint64_t records_reindexed_by_a_start = 2'000'000;
 
 struct IndexRepair {
   /// All derived families, as `idem store reindex`; false: those that are damaged, as a start.
