@@ -38,6 +38,9 @@ inline constexpr const char* schedule =
 inline constexpr const char* evidence = "idem keys show lists the rest of the record's evidence";
 inline constexpr const char* table =
     "restore a backup that has no findings (idem store restore), and look at the disk";
+inline constexpr const char* log =
+    "no start opens this store: bring back a copy that is whole, or make a store of what can be "
+    "read (idem store recover)";
 /// Of a line of this journal.
 const char* line_of(std::string_view journal) noexcept;
 }  // namespace file_todo

@@ -32,6 +32,8 @@ struct StoreFileReport {
   std::optional<StoreTime> newest_record;    ///< Its last change, as far as it is known.
   std::optional<StoreTime> last_clean_stop;  ///< None: no process has closed it.
   bool is_move_cut_off = false;  ///< A start that moved records to other shards ended before.
+  /// What may be lost though a crash can have left the store as it is: sentences without its path.
+  std::vector<std::string> doubts;
   std::uint64_t found = 0;
   std::vector<StoreFinding> findings;  ///< The first limits of them; `found` counts all.
 };
@@ -63,6 +65,20 @@ struct Restored {
   std::string old_store;  ///< The name of the one that was at the path; empty: there was none.
 };
 
+struct RecoverOrder {
+  std::string from;  ///< A store that nobody has open, perhaps damaged. It stays as it is.
+  std::string to;    ///< The new one.
+  StoreFileProgress progress{};
+};
+
+struct Recovered {
+  StoreFileReport made;                 ///< The new store, read and checked.
+  bool lacks_keys = false;              ///< Keys of the time between these moments may be missing.
+  std::optional<StoreTime> lacks_from;  ///< None: of any time.
+  std::optional<StoreTime> lacks_to;    ///< None: up to the end of its last process.
+  std::vector<std::string> notes;       ///< What else could not be read, sentences.
+};
+
 /// Work on the file of a store that is one file. Paths are absolute.
 struct StoreFileKind {
   /// Reads all of it, beside a process that has it open or not, and changes nothing.
@@ -81,6 +97,10 @@ struct StoreFileKind {
   /// have run since (docs/operations.md). Wherever it ends, the path has the old store, the new
   /// one, or a link to nothing that no start takes for a store.
   std::expected<Restored, StoreFileError> (*restore)(const RestoreOrder& order);
+  /// Makes a store of what can be read of another one. A completed record whose checksums hold
+  /// keeps its answer; all others become unknown, as after a restore. The new store has its name
+  /// once it is whole, durable and checked.
+  std::expected<Recovered, StoreFileError> (*recover)(const RecoverOrder& order);
   /// Makes anew what can be made of the records, without another process that has it open; begins
   /// and ends as a start does. Returns how many records there are. Null: it has nothing of the
   /// kind.

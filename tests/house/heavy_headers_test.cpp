@@ -32,7 +32,7 @@ const std::vector<HeavyHeader> heavy{
     {"boost/asio", 13, "the loop and its connecting, the connections of http, and TLS of redis"},
     {"boost/beast", 0, "its adapter is for services that have it already"},
     {"boost/json", 0, "an oracle of the tests"},
-    {"fmt/", 56, "files that format text for people or SQL, each by itself; no header"},
+    {"fmt/", 60, "files that format text for people or SQL, each by itself; no header"},
     {"curl/", 4, "webhooks, DynamoDB's and idem check's requests"},
     {"httplib", 0, "a server of the examples"},
     {"yaml-cpp/", 1, "the reader of settings"},

@@ -90,9 +90,10 @@ void print_counts(const Counts& counts) {
 }  // namespace
 
 StoreCommand::StoreCommand(const Command& program)
-    : OperatorCommand(program, "store",
-                      "Copy a store to another; back up, check and restore an embedded store; work "
-                      "on what lies in that of a running gateway"),
+    : OperatorCommand(
+          program, "store",
+          "Copy a store to another; back up, check, restore and recover an embedded store; work "
+          "on what lies in that of a running gateway"),
       rekey_(declare("rekey",
                      "Bring every record under the newest of encryption.secret_files, while "
                      "requests are served; it may be ended and begun again")),
@@ -101,6 +102,7 @@ StoreCommand::StoreCommand(const Command& program)
                      "the store are unreadable for good; with encryption.key_per_scope")),
       // Braces: help shows them in this order, and arguments in parentheses have none.
       files_{declare("restore", StoreFileVerbs::restore_text),
+             declare("recover", StoreFileVerbs::recover_text),
              declare("reindex", StoreFileVerbs::reindex_text),
              declare("check", StoreFileVerbs::check_text),
              declare("backup", StoreFileVerbs::backup_text)},

@@ -13,8 +13,8 @@
 namespace idem::cli {
 
 /// `idem store rekey` and `shred`: work on what lies in the store of a running gateway or worker.
-/// `backup`, `check` and `restore`: work on the file of an embedded store. `copy`: from a store to
-/// another.
+/// `backup`, `check`, `restore` and `recover`: work on the file of an embedded store. `copy`: from
+/// a store to another.
 class StoreCommand : public OperatorCommand {
  public:
   explicit StoreCommand(const Command& program);

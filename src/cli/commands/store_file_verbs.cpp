@@ -111,6 +111,7 @@ void print_file_report(const StoreFileReport& report) {
                     ? "the next one goes on"
                     : "one goes on only with a number of shards where damaged records stay");
   }
+  for (const auto& doubt : report.doubts) std::printf("in doubt: %s\n", printable(doubt).c_str());
   for (const auto& one : report.findings) {
     std::printf("%s: %s\n  do: %s\n", printable(one.where).c_str(), printable(one.what).c_str(),
                 printable(one.todo).c_str());
@@ -139,6 +140,10 @@ void write_report(json::Writer& out, const StoreFileReport& report) {
     }
   }
   out.flag("move_cut_off", report.is_move_cut_off);
+  out.name("doubts");
+  out.begin_array();
+  for (const auto& doubt : report.doubts) out.text(doubt);
+  out.end_array();
   out.member("found", report.found);
   out.name("findings");
   out.begin_array();
@@ -185,11 +190,36 @@ void print_what_a_restore_means(const Restored& restored) {
       when.c_str());
 }
 
+std::string shown(const std::optional<StoreTime>& moment, const char* without) {
+  return moment ? to_rfc3339(*moment) : std::string(without);
+}
+
+void print_what_was_recovered(const Recovered& recovered, const std::string& file,
+                              const std::string& store) {
+  std::printf("recovered %s\n", file.c_str());
+  print_file_report(recovered.made);
+  for (const auto& note : recovered.notes) std::printf("note: %s\n", printable(note).c_str());
+  if (recovered.lacks_keys) {
+    std::printf(
+        "Keys may be missing from %s to %s: a retry of such a request would be done a second time. "
+        "Before you start a gateway for clients, read \"What a restore means for retries\" in "
+        "docs/operations.md (of the Debian package: below /usr/share/doc/idem).\n",
+        shown(recovered.lacks_from, "the beginning").c_str(),
+        shown(recovered.lacks_to, "the end of its last process").c_str());
+  } else {
+    std::puts("No key is missing.");
+  }
+  std::printf(
+      "What was not settled is unknown now: idem keys list --state unknown. To put it in place: "
+      "idem store restore %s %s --replace\n",
+      file.c_str(), store.c_str());
+}
+
 }  // namespace
 
-StoreFileVerbs::StoreFileVerbs(const Command& restore, const Command& reindex, const Command& check,
-                               const Command& backup)
-    : backup_(backup), check_(check), reindex_(reindex), restore_(restore) {
+StoreFileVerbs::StoreFileVerbs(const Command& restore, const Command& recover,
+                               const Command& reindex, const Command& check, const Command& backup)
+    : backup_(backup), check_(check), reindex_(reindex), restore_(restore), recover_(recover) {
   backup_.add_option("store", store_, "URL of the store: embedded:PATH or sqlite:PATH").required();
   backup_.add_option("file", file_, "the new file, of embedded: a directory; it must not exist")
       .required()
@@ -202,10 +232,16 @@ StoreFileVerbs::StoreFileVerbs(const Command& restore, const Command& reindex, c
                     "move a store that is there to another name in its folder, and print that");
   restore_.add_flag("--accept-damage", accept_damage_,
                     "restore although the backup has damaged records; their keys stay refused");
+  recover_.add_option("store", store_, "URL of the damaged store: embedded:PATH or sqlite:PATH")
+      .required();
+  recover_.add_option("file", file_, "the new store, of embedded: a directory; it must not exist")
+      .required()
+      .file();
 }
 
 bool StoreFileVerbs::parsed() const {
-  return backup_.parsed() || check_.parsed() || reindex_.parsed() || restore_.parsed();
+  return backup_.parsed() || check_.parsed() || reindex_.parsed() || restore_.parsed() ||
+         recover_.parsed();
 }
 
 int StoreFileVerbs::run(bool json) const {
@@ -214,6 +250,7 @@ int StoreFileVerbs::run(bool json) const {
   raise_descriptor_limit();
   if (backup_.parsed()) return back_up(json);
   if (reindex_.parsed()) return reindex(json);
+  if (recover_.parsed()) return recover(json);
   return check_.parsed() ? check(json) : restore(json);
 }
 
@@ -313,6 +350,47 @@ int StoreFileVerbs::restore(bool json) const {
     print_what_a_restore_means(*restored);
   }
   return done;
+}
+
+int StoreFileVerbs::recover(bool json) const {
+  const auto place = place_of(store_);
+  if (!place) return complain_of_store(place.error(), usage);
+  const std::string file = absolute(file_);
+  std::expected<Recovered, StoreFileError> recovered;
+  {
+    Progress progress("idem store: ", "recovering");
+    recovered = place->kind->recover(
+        {.from = place->path, .to = file, .progress = shown_by(progress, "pages")});
+  }
+  if (!recovered) return complain_of_file(recovered.error());
+  if (json) {
+    json::Writer out;
+    out.begin_object();
+    out.member("file", file);
+    out.flag("lacks_keys", recovered->lacks_keys);
+    const auto moment = [&](const char* name, const std::optional<StoreTime>& at) {
+      out.name(name);
+      if (at) {
+        out.text(to_rfc3339(*at));
+      } else {
+        out.null();
+      }
+    };
+    moment("lacks_from", recovered->lacks_from);
+    moment("lacks_to", recovered->lacks_to);
+    out.name("notes");
+    out.begin_array();
+    for (const auto& note : recovered->notes) out.text(note);
+    out.end_array();
+    out.name("made");
+    out.begin_object();
+    write_report(out, recovered->made);
+    out.end_object();
+    print_object(out);
+  } else {
+    print_what_was_recovered(*recovered, file, store_);
+  }
+  return end_of(recovered->made);
 }
 
 }  // namespace idem::cli

@@ -79,6 +79,11 @@ Findings look_at_file(const StoreFileKind& kind, const std::string& path,
     found.push_back(Finding::ok(store_check, fmt::format("{} is store {}, {} bytes", path,
                                                          report->store_id, report->bytes)));
   }
+  for (const auto& doubt : report->doubts) {
+    found.push_back(Finding::warning(store_check, path + ": " + doubt,
+                                     "if you know of no crash, look at the disk, and compare what "
+                                     "your API ran in that time with idem keys list"));
+  }
   auto mode = look_at_mode(path);
   found.insert(found.end(), mode.begin(), mode.end());
   return found;

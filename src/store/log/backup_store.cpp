@@ -4,6 +4,7 @@
 #include "store/log/check_store.hpp"
 #include "store/log/copy_store.hpp"
 #include "store/log/log_store.hpp"
+#include "store/log/owner_lock.hpp"
 #include "store/restoring.hpp"
 
 #include <idem/crash_point.hpp>
@@ -63,39 +64,6 @@ class Leftover {
 
  private:
   std::string path_;
-};
-
-/// RocksDB's lock of a database that has one process, taken without RocksDB: the store may be
-/// damaged. While it is held, no process opens the store.
-class OwnerLock {
- public:
-  explicit OwnerLock(const std::string& path)
-      : directory_(path),
-        file_(::open((path + "/index/LOCK").c_str(), O_RDWR | O_CLOEXEC)),
-        error_(file_ < 0 ? errno : 0) {}
-  ~OwnerLock() {
-    if (file_ >= 0) ::close(file_);
-  }
-  OwnerLock(const OwnerLock&) = delete;
-  OwnerLock& operator=(const OwnerLock&) = delete;
-
-  /// A store without the file is damaged, and no process has it open. An errno, EWOULDBLOCK if a
-  /// process has it; 0: it is taken.
-  int take() const {
-    // A file in its place has no process either.
-    if (!directory_.take() && errno != ENOTDIR) return errno;
-    if (file_ < 0) return error_ == ENOENT || error_ == ENOTDIR ? 0 : error_;
-    struct flock range{};
-    range.l_type = F_WRLCK;
-    range.l_whence = SEEK_SET;
-    if (::fcntl(file_, F_OFD_SETLK, &range) == 0) return 0;
-    return errno == EACCES ? EWOULDBLOCK : errno;
-  }
-
- private:
-  DirectoryLock directory_;
-  int file_;
-  int error_;
 };
 
 /// Puts a backup in place of what is at a path.

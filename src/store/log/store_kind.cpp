@@ -5,6 +5,7 @@
 #include "store/log/check_store.hpp"
 #include "store/log/log_store.hpp"
 #include "store/log/look.hpp"
+#include "store/log/recover_store.hpp"
 #include "store/log/reindex_store.hpp"
 
 #include <algorithm>
@@ -49,9 +50,9 @@ std::expected<std::unique_ptr<Store>, StoreError> open(const std::string& url,
   return open_log(url.substr(scheme.size()), identity, how);
 }
 
-constexpr StoreFileKind file{&segments::check_store, &segments::identify_store,
+constexpr StoreFileKind file{&segments::check_store,   &segments::identify_store,
                              &segments::back_up_store, &segments::restore_store,
-                             &segments::reindex_store};
+                             &segments::recover_store, &segments::reindex_store};
 
 }  // namespace
 

@@ -3,6 +3,7 @@
 #include "store/restoring.hpp"
 #include "store/sqlite/check_file.hpp"
 #include "store/sqlite/failure.hpp"
+#include "store/sqlite/log_doubts.hpp"
 #include "store/sqlite/meta.hpp"
 #include "store/sqlite/snapshot.hpp"
 
@@ -133,6 +134,12 @@ std::expected<StoreFileReport, StoreFileError> backup_file(const std::string& pa
   Leftover leftover(part);
   auto copied = with_snapshot(real, [&](Snapshot& source) -> std::expected<void, StoreFileError> {
     ::unlink(part.c_str());
+    const std::string log = real + "-wal";
+    const auto judged = judge_written_log(log);
+    if (!judged) return std::unexpected(StoreFileError{Kind::failed, judged.error()});
+    if (const auto why = why_log_refuses(log, *judged, source.db())) {
+      return std::unexpected(StoreFileError{Kind::refused, real + ": " + *why});
+    }
     return copy_pages(source.db(), part, source.taken_at(), progress);
   });
   if (!copied) return std::unexpected(std::move(copied.error()));

@@ -5,9 +5,11 @@
 #include "store/file_access.hpp"
 #include "store/sqlite/check_rows.hpp"
 #include "store/sqlite/identity.hpp"
+#include "store/sqlite/log_doubts.hpp"
 #include "store/sqlite/meta.hpp"
 #include "store/sqlite/migrations.hpp"
 #include "store/sqlite/open_database.hpp"
+#include "store/sqlite/owner_lock.hpp"
 #include "store/sqlite/restore_file.hpp"
 #include "store/sqlite/snapshot.hpp"
 #include "store/sqlite/tolerant_rows.hpp"
@@ -17,6 +19,7 @@
 #include <algorithm>
 #include <cstdlib>
 #include <filesystem>
+#include <functional>
 
 namespace idem::sqlite {
 namespace {
@@ -126,6 +129,33 @@ void check_meta(sqlite3* db, StoreFileReport& report, FileFindings& findings) {
   if (const auto at = meta.integer(copied_at_name)) report.copied_at = StoreTime(Millis(*at));
 }
 
+/// As a start would judge the log. Its owner writes it meanwhile, and then only damage counts.
+std::expected<std::optional<std::string>, StoreFileError> look_at_log(const std::string& path,
+                                                                      sqlite3* db,
+                                                                      StoreFileReport& report) {
+  const std::string log = path + "-wal";
+  const auto judged = judge_written_log(log);
+  if (!judged) return std::unexpected(StoreFileError{Kind::failed, judged.error()});
+  if (auto why = why_log_refuses(log, *judged, db)) return why;
+  auto doubt = doubt_of_log(log, *judged, db);
+  if (doubt && !OwnerLock(path).is_taken()) report.doubts.push_back(std::move(*doubt));
+  return std::nullopt;
+}
+
+/// Calls `read` as with_snapshot() does. A file that cannot be read without what its log has lost
+/// is refused because of the log.
+std::expected<void, StoreFileError> read_store(
+    const std::string& path,
+    const std::function<std::expected<void, StoreFileError>(Snapshot&)>& read) {
+  if (const auto why = why_log_has_no_database(path)) return check_refused(path + ": " + *why);
+  auto done = with_snapshot(path, read);
+  if (done || done.error().kind != Kind::refused) return done;
+  const auto judged = judge_written_log(path + "-wal");
+  if (!judged) return done;
+  const auto why = why_log_refuses(path + "-wal", *judged, nullptr);
+  return why ? check_refused(path + ": " + *why) : done;
+}
+
 std::string contradiction_in(sqlite3* db, const IdentitySettings& settings) {
   const Connection copy = copy_of_meta(db);
   if (!copy) return std::string("its identity cannot be read: ") + sqlite3_errmsg(db);
@@ -173,13 +203,15 @@ std::expected<StoreFileReport, StoreFileError> look_at_file(const std::string& p
                                                             const IdentitySettings& settings) {
   const std::string real = path_to_read(path);
   StoreFileReport report;
-  auto done = with_snapshot(real, [&](Snapshot& snapshot) -> std::expected<void, StoreFileError> {
+  auto done = read_store(real, [&](Snapshot& snapshot) -> std::expected<void, StoreFileError> {
     sqlite3* const db = snapshot.db();
     if (auto fits = check_kind(db, real); !fits) return fits;
     report = {};
     report.bytes = bytes_of(db);
     report.store_id = store_id_in(db);
-    report.contradiction = contradiction_in(db, settings);
+    auto looked = look_at_log(real, db, report);
+    if (!looked) return std::unexpected(std::move(looked.error()));
+    report.contradiction = *looked ? std::move(**looked) : contradiction_in(db, settings);
     return {};
   });
   if (!done) return std::unexpected(std::move(done.error()));
@@ -190,9 +222,12 @@ std::expected<StoreFileReport, StoreFileError> check_file(const std::string& pat
                                                           const StoreFileProgress& progress) {
   const std::string real = path_to_read(path);
   std::expected<StoreFileReport, StoreFileError> report;
-  auto done = with_snapshot(real, [&](Snapshot& snapshot) -> std::expected<void, StoreFileError> {
+  auto done = read_store(real, [&](Snapshot& snapshot) -> std::expected<void, StoreFileError> {
     report = check_database(snapshot.db(), real, progress);
     if (!report) return std::unexpected(report.error());
+    auto looked = look_at_log(real, snapshot.db(), *report);
+    if (!looked) return std::unexpected(std::move(looked.error()));
+    if (*looked) FileFindings(*report).add("log", std::move(**looked), file_todo::log);
     return {};
   });
   if (!done) return std::unexpected(std::move(done.error()));

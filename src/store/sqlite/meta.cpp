@@ -156,6 +156,10 @@ bool Meta::is_open() { return integer("open").value_or(0) != 0; }
 
 void Meta::put_open(bool is_open) { put_integer("open", is_open ? 1 : 0); }
 
+bool Meta::has_saved_log() { return integer(saved_log_name).value_or(0) != 0; }
+
+void Meta::put_saved_log(bool is_saved) { put_integer(saved_log_name, is_saved ? 1 : 0); }
+
 std::optional<ClockMark> Meta::clock_mark() {
   const auto store = integer("clock_store_ms");
   const auto uptime = integer("clock_uptime_ms");

@@ -17,6 +17,8 @@ namespace idem::sqlite {
 /// another clock would let every key run again.
 class Meta {
  public:
+  static constexpr std::string_view saved_log_name = "saved_log";
+
   explicit Meta(sqlite3* db);
 
   /// The first schema version in which all values have checksums.
@@ -43,6 +45,10 @@ class Meta {
   /// Set from the opening to the closing of the file; stays set if the process dies in between.
   bool is_open();
   void put_open(bool is_open);
+
+  /// All of the log is in the file, because the log is gone from its path.
+  bool has_saved_log();
+  void put_saved_log(bool is_saved);
 
   std::optional<ClockMark> clock_mark();
   void put_clock_mark(const ClockMark& mark);

@@ -8,6 +8,7 @@
 #include "store/sqlite/check_file.hpp"
 #include "store/sqlite/failure.hpp"
 #include "store/sqlite/identity.hpp"
+#include "store/sqlite/log_doubts.hpp"
 #include "store/sqlite/meta.hpp"
 #include "store/sqlite/migrations.hpp"
 #include "store/sqlite/own_connection.hpp"
@@ -58,6 +59,9 @@ class Opener {
   Opening<void> prepare_file() const;
   std::optional<std::string> why_not_made() const;
   Opening<void> connect();
+  Opening<void> take_lock();
+  Opening<void> check_log();
+  Opening<void> settle_log();
   Opening<void> check_owner();
   Opening<void> configure();
   Opening<void> check_whole();
@@ -72,6 +76,8 @@ class Opener {
   std::string path_;
   const SqliteOptions& options_;
   Connection connection_;
+  std::string log_;
+  LogJudgement judged_;
   std::int64_t version_ = 0;
   bool empty_ = false;
   bool beside_others_ = false;  ///< A database with tables but none of a store counts as empty.
@@ -80,7 +86,10 @@ class Opener {
 Opening<Connection> Opener::open() {
   auto done = prepare_file();
   if (done) done = connect();
+  if (done) done = take_lock();
+  if (done) done = check_log();
   if (done) done = check_owner();
+  if (done) done = settle_log();
   if (done) done = configure();
   if (done) done = check_whole();
   if (done) done = migrate();
@@ -99,6 +108,9 @@ Opening<Connection> Opener::adopt(sqlite3* db) {
   if (done && is_open_to_others(db)) {
     done = open_refused(fmt::format("{}: others can open it in spite of its lock", path_));
   }
+  // The commit that writes first is still to come.
+  if (done) done = check_log();
+  if (done) done = settle_log();
   Connection connection = std::move(connection_);
   if (done) return connection;
   (void)connection.release();
@@ -124,6 +136,7 @@ Opening<void> Opener::prepare_file() const {
         fmt::format("{}: the directory {} does not exist; make it, or write another path", path_,
                     folder.string()));
   }
+  if (const auto why = why_log_has_no_database(path_)) return open_refused(path_ + ": " + *why);
   if (const auto why = why_not_made(); why && !std::filesystem::exists(path_, code)) {
     return open_refused(path_ + ": " + *why);
   }
@@ -150,7 +163,42 @@ Opening<void> Opener::connect() {
     const int error = ::access(path_.c_str(), W_OK) != 0 ? errno : EACCES;
     return open_refused(file_failure(path_, "cannot be written", error));
   }
+  // A file that is refused keeps its log: the last close would write it back and delete it.
+  sqlite3_db_config(db, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1, nullptr);
   return run("PRAGMA locking_mode=EXCLUSIVE");
+}
+
+/// SQLite locks the file at its first read, for as long as it is open, and writes nothing then. Any
+/// other failure of the read comes after what is known of the log.
+Opening<void> Opener::take_lock() {
+  sqlite3* db = connection_.get();
+  (void)text_value(db, "SELECT count(*) FROM sqlite_schema");
+  const int code = sqlite3_errcode(db) & 0xff;
+  if (code == SQLITE_BUSY || code == SQLITE_LOCKED) return failure();
+  return {};
+}
+
+/// Under the lock, because a writer's log may look damaged for a moment.
+Opening<void> Opener::check_log() {
+  sqlite3* db = connection_.get();
+  log_ = std::string(sqlite3_db_filename(db, "main")) + "-wal";
+  auto judged = judge_log(log_);
+  if (!judged) return open_refused(judged.error());
+  judged_ = *judged;
+  const bool is_copy =
+      options_.restored || (options_.which.copied && options_.which.copied->is_snapshot);
+  if (is_copy && judged_.kind == LogJudgement::Kind::missing) return {};  // It never had one.
+  if (const auto why = why_log_refuses(log_, judged_, db)) return open_refused(path_ + ": " + *why);
+  return {};
+}
+
+/// Before the first write: SQLite writes on at the end of the last commit that it takes.
+Opening<void> Opener::settle_log() {
+  if (const auto doubt = doubt_of_log(log_, judged_, connection_.get()); doubt && options_.warn) {
+    options_.warn(path_ + ": " + *doubt);
+  }
+  if (auto done = sqlite::settle_log(log_, judged_); !done) return open_refused(done.error());
+  return {};
 }
 
 /// Before the first write: checks that the file is a database, Idem's, and not in use.
@@ -357,6 +405,7 @@ std::expected<OpenedDatabase, StoreError> finish(Connection& connection, const s
   if (!identity) return open_refused(path + ": " + identity.error());
   meta.put_clock_mark(clock.mark());
   meta.put_open(true);
+  if (meta.has_saved_log()) meta.put_saved_log(false);
   count_calls_as_old(db, clock);
   if (options.restored) {
     count_calls_as_made(db, clock.now());
@@ -413,7 +462,10 @@ std::expected<OpenedDatabase, StoreError> open_database(const std::string& path,
   Opener opener(absolute, options);
   auto connection = opener.open();
   if (!connection) return std::unexpected(std::move(connection.error()));
-  return finish(*connection, absolute, opener.version_before(), settings, options);
+  sqlite3* const db = connection->get();
+  auto opened = finish(*connection, absolute, opener.version_before(), settings, options);
+  if (opened) sqlite3_db_config(db, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 0, nullptr);
+  return opened;
 }
 
 std::expected<OpenedDatabase, StoreError> open_database_on(sqlite3* db,

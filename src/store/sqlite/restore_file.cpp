@@ -5,6 +5,8 @@
 #include "store/restoring.hpp"
 #include "store/sqlite/backup_file.hpp"
 #include "store/sqlite/check_file.hpp"
+#include "store/sqlite/judge_log.hpp"
+#include "store/sqlite/owner_lock.hpp"
 #include "store/sqlite/snapshot.hpp"
 #include "store/sqlite/sqlite_store.hpp"
 
@@ -45,34 +47,6 @@ bool is_same_file(const std::string& a, const std::string& b) {
   return std::filesystem::equivalent(a, b, code);
 }
 
-/// SQLite's lock of a database that has one writer, taken without SQLite: the file may be damaged.
-/// While it is held, no store opens the file.
-class OwnerLock {
- public:
-  explicit OwnerLock(const std::string& path) : file_(::open(path.c_str(), O_RDWR | O_CLOEXEC)) {}
-  ~OwnerLock() {
-    if (file_ >= 0) ::close(file_);
-  }
-  OwnerLock(const OwnerLock&) = delete;
-  OwnerLock& operator=(const OwnerLock&) = delete;
-
-  bool is_open() const { return file_ >= 0; }
-  /// An errno, EWOULDBLOCK if a process has it; 0: it is taken.
-  int take() const {
-    // The bytes of sqlite.org/lockingv3.html: pending, reserved, and 510 shared ones.
-    struct flock range{};
-    range.l_type = F_WRLCK;
-    range.l_whence = SEEK_SET;
-    range.l_start = 0x40000000;
-    range.l_len = 512;
-    if (::fcntl(file_, F_OFD_SETLK, &range) == 0) return 0;
-    return errno == EACCES ? EWOULDBLOCK : errno;
-  }
-
- private:
-  int file_;
-};
-
 /// Puts a backup in place of what is at a path.
 class Restoring {
  public:
@@ -94,7 +68,12 @@ class Restoring {
     if (!report) return std::unexpected(std::move(report.error()));
     if (auto why = why_not_restored(order_, *report)) return std::unexpected(std::move(*why));
     restored_.from = std::move(*report);
-    return {};
+    // --accept-damage is about records, which stay refused; those that a log lost would run again.
+    const auto judged = judge_written_log(real_path(order_.from) + "-wal");
+    if (judged && judged->kind != LogJudgement::Kind::damaged) return {};
+    return restore_refused(order_.from +
+                           ": its log is damaged, and the keys that it lost would run "
+                           "again: make a store of it first (idem store recover)");
   }
 
   Done check_place() {

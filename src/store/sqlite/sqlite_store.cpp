@@ -54,8 +54,11 @@ class FileMedium final : public embedded::Medium {
   /// If only the log is gone, its content goes into the file at once.
   std::string what_is_lost() override {
     std::string lost = file_.what_is_wrong();
-    if (!lost.empty() && !has_saved_log_) checkpoint(SQLITE_CHECKPOINT_PASSIVE);
-    has_saved_log_ = !lost.empty();
+    const bool is_lost = !lost.empty();
+    if (is_lost == has_saved_log_) return lost;
+    has_saved_log_ = is_lost;
+    meta_.put_saved_log(is_lost);
+    if (is_lost) checkpoint(SQLITE_CHECKPOINT_PASSIVE);
     return lost;
   }
 
@@ -174,8 +177,10 @@ std::expected<std::unique_ptr<Store>, std::string> open_sqlite_on(sqlite3* conne
                                                                   const IdentitySettings& identity,
                                                                   const OpenOptions& options) {
   IDEM_ASSERT(connection != nullptr);
-  const SqliteOptions how{
-      .migrate = options.migrate, .which = options.which, .opened = options.opened};
+  const SqliteOptions how{.migrate = options.migrate,
+                          .which = options.which,
+                          .opened = options.opened,
+                          .warn = options.warn};
   auto opened = sqlite::open_database_on(connection, identity, how);
   if (!opened) return std::unexpected(std::move(opened.error().detail));
   return make_sealed(std::make_unique<SqliteStore>(parts_of(std::move(*opened))),

@@ -16,6 +16,8 @@ struct SqliteOptions {
   std::string vfs{};                ///< For tests: name of a registered sqlite3_vfs.
   WhichStore which{};
   std::function<void(const OpenedStore&)> opened{};  ///< On the caller's thread.
+  /// Receives what may be lost of a log whose end is torn, a sentence. On the caller's thread.
+  std::function<void(const std::string&)> warn{};
   /// For an upgrade: skips the check of the settings if the store exists. The caller must not
   /// reserve.
   bool as_recorded = false;
@@ -28,9 +30,10 @@ struct SqliteOptions {
 /// One process at a time: the file is locked until the store is destroyed.
 ///
 /// Refuses, with a message that names the path, a file that another process owns, that is no
-/// database, corrupt or another program's, that has a newer schema (or an older one without
-/// `migrate`), other identity settings than at its first start, or another store id than `which`
-/// wants. It then changes nothing, and makes no file that `which` does not allow.
+/// database, corrupt, without its log or with a damaged one, or another program's, that has a newer
+/// schema (or an older one without `migrate`), other identity settings than at its first start, or
+/// another store id than `which` wants. It then changes nothing, and makes no file that `which`
+/// does not allow.
 ///
 /// Once open it fails closed: if a write or its fsync fails, or the file turns out to be corrupt,
 /// it writes one line to stderr and aborts the process. The next start goes on from what is

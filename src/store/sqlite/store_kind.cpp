@@ -2,6 +2,7 @@
 
 #include "store/sqlite/backup_file.hpp"
 #include "store/sqlite/check_file.hpp"
+#include "store/sqlite/recover_file.hpp"
 #include "store/sqlite/restore_file.hpp"
 #include "store/sqlite/sqlite_store.hpp"
 
@@ -15,9 +16,11 @@ std::expected<void, std::string> check(const std::string&) { return {}; }
 std::expected<std::unique_ptr<Store>, StoreError> open(const std::string& url,
                                                        const IdentitySettings& identity,
                                                        const OpenOptions& options) {
-  return open_sqlite(
-      url.substr(scheme.size()), identity,
-      {.migrate = options.migrate, .which = options.which, .opened = options.opened});
+  return open_sqlite(url.substr(scheme.size()), identity,
+                     {.migrate = options.migrate,
+                      .which = options.which,
+                      .opened = options.opened,
+                      .warn = options.warn});
 }
 
 std::expected<OpenedStore, StoreError> migrate(const std::string& url) {
@@ -32,7 +35,7 @@ std::expected<OpenedStore, StoreError> migrate(const std::string& url) {
 }
 
 constexpr StoreFileKind file{&sqlite::check_file, &sqlite::look_at_file, &sqlite::backup_file,
-                             &sqlite::restore_file};
+                             &sqlite::restore_file, &sqlite::recover_file};
 
 }  // namespace
 

@@ -1,0 +1,43 @@
+#pragma once
+
+#include "store/store_file.hpp"
+
+#include <functional>
+#include <memory>
+#include <set>
+#include <vector>
+
+/// What every kind of embedded store needs to make a store of what can be read of a damaged one.
+namespace idem {
+
+/// Puts records that were found into a store, in any order: of each the one with the latest change
+/// stays. They stay as they were; what was not settled becomes unknown when the store is opened as
+/// a restored one.
+class RecoveredRecords {
+ public:
+  /// Lines of evidence about a record, in their order.
+  using EvidenceOf = std::function<std::vector<EvidenceEntry>(const RecordId&)>;
+
+  RecoveredRecords(Store& to, EvidenceOf evidence_of)
+      : to_(to), evidence_of_(std::move(evidence_of)) {}
+
+  /// With its answer or its request, if it has one.
+  std::expected<void, StoreError> put(Record&& record);
+  /// Must come at the end.
+  std::expected<void, StoreError> flush();
+
+ private:
+  Store& to_;
+  EvidenceOf evidence_of_;
+  std::vector<Record> waiting_;
+  std::set<RecordId> ids_;  ///< Of those.
+};
+
+/// Of a record whose answer or request cannot be read: whether it ran is known no better than of
+/// one that was open at the backup of a restored store.
+void lose_bytes(Record& record);
+
+/// The `to` of an order is there, or is the store itself.
+std::optional<StoreFileError> why_not_recovered(const RecoverOrder& order);
+
+}  // namespace idem

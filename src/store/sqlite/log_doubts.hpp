@@ -1,0 +1,31 @@
+#pragma once
+
+#include "store/sqlite/judge_log.hpp"
+
+#include <optional>
+#include <string>
+
+struct sqlite3;
+
+/// What a log means for a start, the same for the start itself and for all that look at a store.
+/// `db` reads the database with what SQLite takes of the log; null: it cannot be read. Sentences
+/// without the store's path.
+namespace idem::sqlite {
+
+/// Why no start may open the database: commits that were confirmed are lost, and their keys would
+/// run again. None: it may.
+std::optional<std::string> why_log_refuses(const std::string& log, const LogJudgement& judged,
+                                           sqlite3* db);
+
+/// What may be lost, though a crash can have left the log as it is. None: nothing is.
+std::optional<std::string> doubt_of_log(const std::string& log, const LogJudgement& judged,
+                                        sqlite3* db);
+
+/// Why no database may be made at `path`, or an empty one be opened: it has a log, which SQLite
+/// would delete. None: it may, or there is one.
+std::optional<std::string> why_log_has_no_database(const std::string& path);
+
+/// The newest moment in a database, of its records or its clock. None: it cannot be read.
+std::optional<StoreTime> newest_moment_in(sqlite3* db);
+
+}  // namespace idem::sqlite
