@@ -13,7 +13,7 @@
 namespace idem::fuzz {
 namespace {
 
-bool lies_in(std::string_view part, std::string_view whole) {
+bool is_part_of(std::string_view part, std::string_view whole) {
   return part.data() >= whole.data() && part.data() + part.size() <= whole.data() + whole.size();
 }
 
@@ -38,11 +38,11 @@ void json_rpc(std::string_view input) {
   const ExactBytes body(input);
   const auto call = rpc_call_id(body.view());
   if (call) {
-    check(lies_in(*call, body.view()), "the id is a part of the call");
+    check(is_part_of(*call, body.view()), "the id is a part of the call");
     check(same_rpc_id(*call, *call), "an id is equal to itself");
   }
   if (const auto own = rpc_answer_id(body.view())) {
-    check(lies_in(*own, body.view()), "the id is a part of the answer");
+    check(is_part_of(*own, body.view()), "the id is a part of the answer");
     check(call && *call == *own, "an answer's id is read as a call's");
     check_answer(body.view(), *own);
   }

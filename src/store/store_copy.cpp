@@ -141,27 +141,27 @@ class Copy {
 
   /// What was too much for a store at once is asked of it in parts.
   Done copy_patiently(const Chunk& chunk) {
-    std::size_t at = 0;
-    for (bool is_again = false; at < chunk.ids.size();) {
+    std::size_t tried = 0;  // Up to here a try that failed may have put any of them.
+    for (std::size_t at = 0; at < chunk.ids.size();) {
       const std::size_t count = std::min(at_once(), chunk.ids.size() - at);
       Chunk part;
       part.ids.assign(chunk.ids.begin() + static_cast<std::ptrdiff_t>(at),
                       chunk.ids.begin() + static_cast<std::ptrdiff_t>(at + count));
-      // The try before may have put any of them.
-      if (is_again) part.ours = part.ids;
-      if (!is_again)
+      if (at < tried) {
+        part.ours = part.ids;
+      } else {
         std::ranges::set_intersection(part.ids, chunk.ours, std::back_inserter(part.ours));
+      }
       const Done copied = copy(part);
       if (copied) {
         at += count;
-        is_again = false;
         allowed_ = std::min(allowed_ + allowed_ / 16 + 1, at_once_max);
         patience_.went_on();
         progress_(pass_);
         continue;
       }
       if (!may_ask_again(copied.error())) return copied;
-      is_again = true;
+      tried = std::max(tried, at + count);
       allowed_ = std::max<std::size_t>(count / 4, 1);
     }
     return {};

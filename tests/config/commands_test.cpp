@@ -244,6 +244,8 @@ const std::map<std::string, std::string> needed{
     {"store backup", "none"},
     {"store copy", "none"},
     {"store check", "none"},
+    {"store recover", "none"},
+    {"store reindex", "none"},
     {"store restore", "none"},
     {"store rekey", ""},
     {"store shred", "--scope a --reason r --yes"}};

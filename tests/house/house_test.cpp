@@ -26,12 +26,12 @@ std::string house_of(const fs::path& file) {
 // in .h and are named here.
 bool is_standard(const std::string& name) {
   static const std::set<std::string> system{
-      "sys/socket.h",   "sys/uio.h",      "sys/file.h",  "sys/stat.h",    "sys/mman.h",
-      "sys/statvfs.h",  "sys/resource.h", "sys/prctl.h", "netinet/tcp.h", "unistd.h",
-      "time.h",         "fcntl.h",        "poll.h",      "pthread.h",     "malloc.h",
-      "netdb.h",        "pwd.h",          "grp.h",       "spawn.h",       "sys/wait.h",
-      "arpa/inet.h",    "sys/statfs.h",   "sys/timex.h", "sys/ioctl.h",   "sys/syscall.h",
-      "sys/sysmacros.h"};
+      "sys/socket.h",    "sys/uio.h",      "sys/file.h",    "sys/stat.h",    "sys/mman.h",
+      "sys/statvfs.h",   "sys/resource.h", "sys/prctl.h",   "netinet/tcp.h", "unistd.h",
+      "time.h",          "fcntl.h",        "poll.h",        "pthread.h",     "malloc.h",
+      "netdb.h",         "pwd.h",          "grp.h",         "spawn.h",       "sys/wait.h",
+      "arpa/inet.h",     "sys/statfs.h",   "sys/timex.h",   "sys/ioctl.h",   "sys/syscall.h",
+      "sys/sysmacros.h", "sys/eventfd.h",  "sys/signalfd.h"};
   return system.contains(name) || name.find_first_of("/.") == std::string::npos;
 }
 

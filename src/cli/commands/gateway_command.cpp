@@ -5,12 +5,12 @@
 #include "cli/commands/certificates.hpp"
 #include "cli/commands/core_dumps.hpp"
 #include "cli/commands/farewell.hpp"
+#include "cli/commands/hang_watch.hpp"
 #include "cli/commands/reloads.hpp"
 #include "cli/commands/series.hpp"
 #include "cli/commands/signals.hpp"
 #include "cli/commands/tracing.hpp"
 #include "cli/process/handover.hpp"
-#include "cli/process/hang_watch.hpp"
 #include "cli/process/passed_sockets.hpp"
 #include "cli/process/resources.hpp"
 #include "cli/process/service_manager.hpp"
@@ -336,8 +336,8 @@ class GatewayProcess {
 
   // What the next program refuses must not cost this one.
   bool may_hand_over() {
-    auto accepted = handover_.check();
-    if (!store_answers_) accepted = std::unexpected("the store does not answer");
+    std::expected<void, std::string> accepted = std::unexpected("the store does not answer");
+    if (store_answers_) accepted = handover_.check();
     if (!accepted) log_(LogLevel::error, "handover_refused", {{"reason", accepted.error()}});
     return accepted.has_value();
   }

@@ -5,7 +5,6 @@
 #include "store/log/index_watch.hpp"
 #include "store/log/meta.hpp"
 
-#include <fmt/format.h>
 #include <rocksdb/db.h>
 #include <rocksdb/sst_file_reader.h>
 #include <rocksdb/utilities/write_batch_with_index.h>
@@ -121,8 +120,8 @@ std::expected<bool, std::string> Database::get(Family family, std::string_view k
   if (status.ok()) return true;
   if (status.IsNotFound()) return false;
   note(family);
-  return std::unexpected(
-      fmt::format("its {} cannot be read: {}", words_of(family), words_of(status, path_)));
+  return std::unexpected("its " + std::string(words_of(family)) +
+                         " cannot be read: " + words_of(status, path_));
 }
 
 std::expected<bool, std::string> Database::find(Family family, std::string_view key,
@@ -156,12 +155,13 @@ bool Database::check(const IndexCursor& at, Family family) {
 
 void Database::fail_step(Family family, std::string why) {
   note(family);
-  failed_step_ = StoreError{
-      StoreError::Code::damaged,
-      fmt::format("the {} of {} cannot be read: {}. {}", words_of(family), path_, why,
-                  derived_families.has(family)
-                      ? "Nothing is lost: the next start makes them anew (idem store reindex)"
-                      : "They are nowhere else: restore a backup (idem store restore)")};
+  const char* const advice =
+      derived_families.has(family)
+          ? ". Nothing is lost: the next start makes them anew (idem store reindex)"
+          : ". They are nowhere else: restore a backup (idem store restore)";
+  failed_step_ =
+      StoreError{StoreError::Code::damaged, "the " + std::string(words_of(family)) + " of " +
+                                                path_ + " cannot be read: " + why + advice};
 }
 
 std::optional<StoreError> Database::take_damage() { return std::exchange(failed_step_, {}); }
@@ -215,7 +215,8 @@ std::expected<void, std::string> Database::renew(const Families& families) {
     status = db_->CreateColumnFamily(all[i].options, all[i].name, &handle);
   }
   if (status.ok()) return {};
-  return std::unexpected("its " + families.text() + " cannot be made anew: " + words_of(status, path_));
+  return std::unexpected("its " + families.text() +
+                         " cannot be made anew: " + words_of(status, path_));
 }
 
 }  // namespace idem::segments

@@ -11,8 +11,6 @@
 #include "store/log/usage_values.hpp"
 #include "store/log/work_lists.hpp"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <limits>
 #include <map>
@@ -151,10 +149,9 @@ Families unreadable_of(Database& db, const Families& families) {
 }
 
 std::string not_derived(const Families& damaged, const std::string& file) {
-  return fmt::format(
-      "its {} cannot be read{}, and what was there is nowhere else. Nothing was changed: restore a "
-      "backup (idem store restore), or keep what can be read (idem store recover)",
-      damaged.text(), file.empty() ? "" : " (" + file + ")");
+  return "its " + damaged.text() + " cannot be read" + (file.empty() ? "" : " (" + file + ")") +
+         ", and what was there is nowhere else. Nothing was changed: restore a backup (idem store "
+         "restore), or keep what can be read (idem store recover)";
 }
 
 namespace {
@@ -189,10 +186,10 @@ std::expected<Families, std::string> judge(Database& db, bool is_ordered) {
   const auto records = records_in(db);
   if (!records) return std::unexpected(records.error());
   if (*records <= records_reindexed_by_a_start) return damaged;
-  return std::unexpected(fmt::format(
-      "its {} cannot be read. They are made of {} records, which takes longer than a start may: "
-      "run idem store reindex, and start it then. Nothing is lost",
-      damaged->text(), *records));
+  return std::unexpected("its " + damaged->text() + " cannot be read. They are made of " +
+                         std::to_string(*records) +
+                         " records, which takes longer than a start may: run idem store reindex, "
+                         "and start it then. Nothing is lost");
 }
 
 }  // namespace

@@ -5,8 +5,6 @@
 #include <idem/health_limits.hpp>
 #include <idem/limits.hpp>
 
-#include <fmt/format.h>
-
 namespace idem::postgres {
 namespace {
 
@@ -16,45 +14,43 @@ constexpr std::string_view of_vacuum_sql = R"(
 SELECT format('the transaction of pid %s (user %s, application "%s", %s) is open for %s s: vacuum'
     ' keeps every row that has ended since; end it: SELECT pg_terminate_backend(%s)', a.pid,
     a.usename, a.application_name, a.state,
-    extract(epoch FROM clock_timestamp() - a.xact_start)::int8, a.pid)
+    extract(epoch FROM clock_timestamp() - a.xact_start)::pg_catalog.int8, a.pid)
   FROM pg_stat_activity a
   WHERE a.pid <> pg_backend_pid() AND a.datname = current_database()
     AND a.backend_type = 'client backend' AND (a.backend_xid IS NOT NULL OR a.backend_xmin IS NOT
-    NULL) AND a.xact_start < clock_timestamp() - make_interval(secs => {seconds})
+    NULL) AND a.xact_start < clock_timestamp() - make_interval(secs => $1)
 UNION ALL
 SELECT format('the prepared transaction %L of user %s is open for %s s: vacuum keeps every row that'
     ' has ended since; end it: ROLLBACK PREPARED %L', p.gid, p.owner,
-    extract(epoch FROM clock_timestamp() - p.prepared)::int8, p.gid)
+    extract(epoch FROM clock_timestamp() - p.prepared)::pg_catalog.int8, p.gid)
   FROM pg_prepared_xacts p
   WHERE p.database = current_database()
-    AND p.prepared < clock_timestamp() - make_interval(secs => {seconds})
+    AND p.prepared < clock_timestamp() - make_interval(secs => $1)
 UNION ALL
 SELECT format('the replication slot %s holds back vacuum, and nobody reads it; if its reader is'
     ' gone: SELECT pg_drop_replication_slot(%L)', r.slot_name, r.slot_name)
   FROM pg_replication_slots r WHERE NOT r.active AND r.xmin IS NOT NULL
-LIMIT {most})";
+LIMIT $2)";
 
 constexpr std::string_view of_calls_sql = R"(
 SELECT format('pid %s of user %s holds %s on %s, for which calls wait; end it: SELECT'
     ' pg_terminate_backend(%s)', l.pid, coalesce(a.usename, '?'), l.mode,
-    string_agg(c.oid::regclass::text, ', '), l.pid)
+    string_agg(c.oid::pg_catalog.regclass::pg_catalog.text, ', '), l.pid)
   FROM pg_locks l JOIN pg_class c ON c.oid = l.relation
     LEFT JOIN pg_stat_activity a ON a.pid = l.pid
   WHERE l.granted AND l.pid <> pg_backend_pid()
     AND l.database = (SELECT d.oid FROM pg_database d WHERE d.datname = current_database())
     AND c.relnamespace = to_regnamespace('idem') AND c.relkind IN ('r', 'p')
     AND l.mode IN ('ShareLock', 'ShareRowExclusiveLock', 'ExclusiveLock', 'AccessExclusiveLock')
-    AND coalesce(a.xact_start < clock_timestamp() - make_interval(secs => {seconds}), true)
+    AND coalesce(a.xact_start < clock_timestamp() - make_interval(secs => $1), true)
   GROUP BY l.pid, a.usename, l.mode
-LIMIT {most})";
+LIMIT $2)";
 
 Task<std::vector<std::string>> sentences(Connection& connection, std::string_view sql) {
-  const std::string asked =
-      fmt::format(fmt::runtime(sql),
-                  fmt::arg("seconds", std::chrono::seconds(limits::long_transaction_min).count()),
-                  fmt::arg("most", limits::hindrances_named_max));
-  const Params none;
-  const QueryResult answer = co_await connection.ask(asked, none, limits::store_reply_max);
+  Params params;
+  params.number(std::chrono::seconds(limits::long_transaction_min).count());
+  params.number(limits::hindrances_named_max);
+  const QueryResult answer = co_await connection.ask(sql, params, limits::store_reply_max);
   std::vector<std::string> found;
   for (int row = 0; answer && row < answer->size(); ++row) {
     found.push_back(from_text(answer->cell(row, 0)));

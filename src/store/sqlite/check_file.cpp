@@ -4,6 +4,7 @@
 #include "core/record/which_store.hpp"
 #include "store/file_access.hpp"
 #include "store/sqlite/check_rows.hpp"
+#include "store/sqlite/failure.hpp"
 #include "store/sqlite/identity.hpp"
 #include "store/sqlite/log_doubts.hpp"
 #include "store/sqlite/meta.hpp"
@@ -147,6 +148,9 @@ std::expected<std::optional<std::string>, StoreFileError> look_at_log(const std:
 std::expected<void, StoreFileError> read_store(
     const std::string& path,
     const std::function<std::expected<void, StoreFileError>(Snapshot&)>& read) {
+  if (auto why = why_no_access(path, FileUse::reading)) {
+    return std::unexpected(StoreFileError{Kind::failed, std::move(*why)});
+  }
   if (const auto why = why_log_has_no_database(path)) return check_refused(path + ": " + *why);
   auto done = with_snapshot(path, read);
   if (done || done.error().kind != Kind::refused) return done;

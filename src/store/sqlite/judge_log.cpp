@@ -1,5 +1,7 @@
 #include "store/sqlite/judge_log.hpp"
 
+#include "store/file_access.hpp"
+
 #include <fcntl.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -272,7 +274,9 @@ class LogReading {
 };
 
 std::string log_failure(const std::string& log, const char* doing) {
-  return log + ": " + doing + ": " + std::strerror(errno);
+  const int error = errno;
+  const std::string database = log.substr(0, log.rfind("-wal"));
+  return log + ": " + doing + ": " + words_on(error, log, database);
 }
 
 }  // namespace

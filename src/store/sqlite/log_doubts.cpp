@@ -84,8 +84,8 @@ std::optional<std::string> why_log_refuses(const std::string& log, const LogJudg
     if (has_tables_of_others(db)) return std::nullopt;
     return fmt::format(
         "its log {} is not there or empty, though its last process did not close it. What was "
-        "confirmed {} is "
-        "lost, and those keys would run again, so it is not opened and nothing was changed: {}. If "
+        "confirmed {} is lost, and those keys would run again, so it is not opened and nothing was "
+        "changed: {}. If "
         "another program, such as sqlite3, has opened it since, that wrote the log back, and a "
         "recovered store lacks nothing",
         log, span_in_doubt(db, judged), what_helps);
@@ -109,8 +109,8 @@ std::optional<std::string> doubt_of_log(const std::string& log, const LogJudgeme
   if (has_lost_its_log(judged, db)) {
     return fmt::format(
         "its log {} is not there or empty, though its last process did not close it. Unless "
-        "another program "
-        "has opened the file since and so wrote the log back, what was confirmed {} is lost: its "
+        "another program has opened the file since and so wrote the log back, what was confirmed "
+        "{} is lost: its "
         "keys would run again",
         log, span_in_doubt(db, judged));
   }

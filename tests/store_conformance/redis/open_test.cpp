@@ -61,7 +61,7 @@ TEST(RedisOpen, S02_a_user_without_rights_is_named_with_what_gives_them) {
   const RedisServer server;
   server.ask("acl setuser clerk on nopass ~* +ping +time +info +config");
   std::string url = server.url();
-  url.insert(url.find("//") + 2, "clerk@");
+  url.insert(url.find("//") + 2, "clerk:any@");
   const Opened store = open_redis(url, test_settings(), {});
   ASSERT_FALSE(store.has_value());
   EXPECT_TRUE(store.error().detail.contains("ACL SETUSER gives it")) << store.error().detail;

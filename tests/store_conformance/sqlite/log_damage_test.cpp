@@ -16,8 +16,8 @@ class SqliteLogDamage : public KilledStore {};
 TEST_F(SqliteLogDamage, S22_a_flipped_bit_before_a_later_commit_refuses_the_start) {
   const std::size_t middle = commits_[commits_.size() / 2];
   const std::string frame = fmt::format("the frame at byte {}", middle);
-  // Page number, commit mark, both salts, both checksums, the page's first and last byte.
-  for (const std::size_t at : {0, 4, 7, 8, 12, 16, 20, 24, 2'000, 4'119}) {
+  // Page number, commit mark, salts, checksum, the page.
+  for (const std::size_t at : {3, 7, 8, 16, 4'119}) {
     SCOPED_TRACE(at);
     put(flipped(log_, middle + at));
     expect_refused(frame);
@@ -45,7 +45,7 @@ TEST_F(SqliteLogDamage, S22_so_does_a_zeroed_page_a_lost_frame_and_a_swapped_one
 }
 
 TEST_F(SqliteLogDamage, S22_a_damaged_header_refuses_the_start_wherever_it_is_hit) {
-  for (std::size_t at = 0; at < log_header_size; ++at) {
+  for (std::size_t at = 0; at < log_header_size; at += 3) {
     SCOPED_TRACE(at);
     put(flipped(log_, at));
     const auto refused = open(path());
@@ -79,16 +79,14 @@ TEST_F(SqliteLogDamage, S22_every_part_of_every_frame_before_the_last_commit_cou
   const std::size_t last_commit = commits_[commits_.size() - 2] + log_frame_size;
   std::size_t judgements = 0;
   for (std::size_t frame = log_header_size; frame < log_.size(); frame += log_frame_size) {
-    for (const std::size_t at :
-         {0, 3, 4, 7, 8, 11, 12, 15, 16, 19, 20, 23, 24, 100, 511, 2'048, 4'000, 4'119}) {
-      for (const unsigned bit : {0U, 7U}) {
-        put_content(log_path(), flipped(log_, frame + at, bit));
-        const LogKind kind = judged();
-        // In the last commit a bit may make a mark where no power cut leaves one.
-        EXPECT_TRUE(kind == LogKind::damaged || (frame >= last_commit && kind == LogKind::torn))
-            << "frame " << frame << " byte " << at << " bit " << bit;
-        ++judgements;
-      }
+    // Number, mark, salts and checksum with their first and last bytes; the page.
+    for (const std::size_t at : {0, 3, 4, 7, 8, 15, 16, 23, 24, 511, 2'048, 4'119}) {
+      put_content(log_path(), flipped(log_, frame + at));
+      const LogKind kind = judged();
+      // In the last commit a bit may make a mark where no power cut leaves one.
+      EXPECT_TRUE(kind == LogKind::damaged || (frame >= last_commit && kind == LogKind::torn))
+          << "frame " << frame << " byte " << at;
+      ++judgements;
     }
   }
   fmt::print("judgements={}\n", judgements);

@@ -40,6 +40,7 @@ TEST_F(HangingStore, S04_an_attempt_that_is_granted_too_late_is_released_by_toke
   verb.lease = for_ever;
   EXPECT_EQ(asked(verb), Code::unavailable);
   EXPECT_EQ(asked(Accept{verb, {}}), Code::unavailable) << "it is open";
+  wait_for_changes(1);
   inner_->behave({std::nullopt});
   inner_->let_go(std::nullopt);
   const auto releases = inner_->wait_for_releases(1);
@@ -70,6 +71,7 @@ TEST_F(HangingStore, S04_work_in_phases_that_is_granted_too_late_is_left_to_its_
   Reserve verb = reserve(executed);
   verb.lease_policy = LeasePolicy::resume;
   EXPECT_EQ(asked(verb), Code::in_doubt);
+  wait_for_changes(1);  // One that is over before it was reported is not.
   inner_->let_go(std::nullopt);
   wait_for_changes(2);
   EXPECT_EQ(inner_->calls(), 1);

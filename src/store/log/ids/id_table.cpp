@@ -20,6 +20,7 @@ namespace {
 
 constexpr std::uint64_t manifest_magic = 0x32736e75'72736469;  // "idsruns2"
 constexpr std::string_view run_suffix = ".ids";
+constexpr std::size_t run_bytes = sizeof(std::uint32_t) + sizeof(std::uint64_t);  ///< In its list.
 /// Full ones that wait for their file; a commit that would make one more waits.
 constexpr std::size_t full_max = 3;
 /// Between two looks for what is more urgent than a merge.
@@ -154,7 +155,6 @@ std::expected<void, std::string> IdTable::read_manifest() {
     const auto tag = in.number<std::uint64_t>();
     auto run = SortedRun::open(path_of(number), number, false);
     if (!run) return std::unexpected(std::move(run.error()));
-    // Else its ids would be new ones.
     if ((*run)->tag() != tag) return std::unexpected(path_of(number) + " is another table's");
     present_.runs.push_back(std::move(*run));
   }
@@ -169,8 +169,7 @@ std::expected<void, std::string> IdTable::read_manifest() {
 
 bool IdTable::write_manifest(const Runs& runs) const {
   constexpr std::size_t head = 2 * sizeof(std::uint64_t) + 2 * sizeof(std::uint32_t);
-  constexpr std::size_t each = sizeof(std::uint32_t) + sizeof(std::uint64_t);
-  std::string bytes(head + runs.runs.size() * each, '\0');
+  std::string bytes(head + runs.runs.size() * run_bytes, '\0');
   ByteWriter out(bytes.data());
   out.number(manifest_magic);
   out.number(runs.saved_to);

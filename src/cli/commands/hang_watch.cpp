@@ -1,4 +1,4 @@
-#include "cli/process/hang_watch.hpp"
+#include "cli/commands/hang_watch.hpp"
 
 #include <idem/health_limits.hpp>
 #include <idem/worker_limits.hpp>
