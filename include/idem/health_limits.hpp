@@ -24,8 +24,8 @@ inline constexpr auto orphan_release_interval = 2s;
 inline constexpr std::size_t orphans_max = 16'384;
 
 // How long a request of the admin API waits until the files of the tokens are read: a thousand
-// times what it takes. After it, the tokens that were read last count: a disk that hangs takes no
-// revocation either.
+// times what it takes. After it, the tokens that were read last count: a revocation cannot
+// reach a disk that hangs.
 inline constexpr auto token_read_max = 1s;
 
 // How long a start may take before the log says that it waits.
@@ -39,13 +39,13 @@ inline constexpr auto end_time_max = 60s;
 
 // How often a connection to a server that stays open asks for the settings that a start looks at:
 // the syncs of its log may be switched off meanwhile. It costs three questions for a
-// connection, and what was answered in such a time may be lost with the server.
+// connection, and answers of that time may be lost with the server.
 inline constexpr auto server_check_interval = 10s;
 
 // A transaction that is open for so long is named by a look at the server, and so is a lock on a
 // table: those of the store take milliseconds.
 inline constexpr auto long_transaction_min = 3s;
-// Of each kind: who ends these looks again.
+// Of each kind. An operator who has ended these asks again and gets the next ones.
 inline constexpr int hindrances_named_max = 5;
 
 }  // namespace idem::inline v0_1::limits
