@@ -41,7 +41,7 @@ std::expected<std::vector<JournalLine>, CopyError> lines_of(Store& store, const 
   return std::move(read->lines);
 }
 
-/// Lines that are appended at once. Each is appended only behind the one before it, so a store that
+/// Lines that are appended at once. Each is appended only after the one before it, so a store that
 /// takes them in another order refuses some of them, which come again.
 constexpr std::size_t appended_at_once = 256;
 

@@ -158,7 +158,7 @@ Task<void> JournalSteps::append_all(std::string journal) {
     auto result = co_await std::move(appending);
     if (!result) alone = group.size();
     const auto* reply = result && *result ? std::get_if<AppendLine::Reply>(&**result) : nullptr;
-    // If the first one is not behind the last line, a later one may be.
+    // If the first one does not follow the last line, a later one may.
     const std::size_t answered = !result                                ? 0
                                  : reply != nullptr && !reply->appended ? 1
                                                                         : group.size();

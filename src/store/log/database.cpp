@@ -136,8 +136,7 @@ std::expected<std::unique_ptr<Database>, StoreError> Database::look(const Databa
   made->is_alone_ = how.is_alone;
   if (const Status opened = made->open_index(Strict::yes); !opened.ok()) {
     // Beside a process it was deleting a file, and another look does not meet that.
-    const bool may_read =
-        how.is_alone && !is_kept_out(opened) && made->open_index(Strict::no).ok();
+    const bool may_read = how.is_alone && !is_kept_out(opened) && made->open_index(Strict::no).ok();
     const auto judged = may_read ? made->judge_files() : false;
     if (!judged) return std::unexpected(judged.error());
     if (!*judged) return std::unexpected(database_failure(how.path, opened));
@@ -219,7 +218,7 @@ std::string Database::why_too_short(std::uint64_t indexed) const {
   const bool is_marked = mark.commit > log_.last_number();
   std::string before;
   if (is_marked && !accepts_short_log_) before = "mark";
-  // Versions are written to their files behind their frame.
+  // Versions are written to their files after their frame.
   if (is_alone_ && records_.goes_beyond_its_end()) before = "versions";
   if (log_.last_number() < indexed) before = "index";
   if (before.empty()) return {};

@@ -185,7 +185,7 @@ class Healing {
       if (!write(*bytes, name)) return std::unexpected(name + ": cannot be written");
     }
     if (more_ > 0 && !add_more()) {
-      return std::unexpected(folder + ": its log has no frame to go on behind");
+      return std::unexpected(folder + ": its log has no frame that could be continued");
     }
     if (!begin_mark()) return std::unexpected(path_ + ": its mark cannot be written");
     if (healed_.lost == 0) healed_.ran.clear();
@@ -251,7 +251,7 @@ class Healing {
     return put_whole(name, healed);
   }
 
-  /// Behind all versions that there are.
+  /// After all versions that there are.
   bool add_more() {
     if (last_file_.empty()) return false;
     NumberedFiles versions(path_ + "/records", ".records");

@@ -20,8 +20,8 @@ struct HealedLog {
 };
 
 /// For a copy of a damaged shard in the directory `path`: puts an empty frame in the place of each
-/// frame in the middle of its log that is not whole, so that the frames behind it are read, too.
-/// `more`: as many empty ones behind the last, where what the index has seen of a log that was cut
+/// frame in the middle of its log that is not whole, so that the frames after it are read, too.
+/// `more`: as many empty ones after the last, where what the index has seen of a log that was cut
 /// has to be made up for. Its mark of durable progress begins anew. The error is a sentence.
 std::expected<HealedLog, std::string> heal_log(const std::string& path, std::uint64_t more);
 

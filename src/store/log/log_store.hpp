@@ -30,8 +30,8 @@ struct LogOptions {
   bool restored = false;
   LogSizes sizes{};         ///< Of all shards together.
   Millis mark_each{1'000};  ///< Between two marks of the log's progress, while there is some.
-  /// Opens the store although its log ends before the mark of its progress: what came after that
-  /// end is lost, and its keys would run again.
+  /// Opens the store although its log ends before the mark of its progress: commits after that
+  /// end are lost, and their keys would run again.
   bool accepts_short_log = false;
   /// Makes anew what can be made of the records: lists of what is due and of open records, usage,
   /// counts of files. Without it a start does so with those that it finds damaged, if there are not

@@ -17,7 +17,7 @@ namespace idem::segments {
 /// Up to which commit the log of a shard is durable, in a file that is no part of the log: a log
 /// that ends before it has lost its end, which by itself looks like a crash. Each second while
 /// there is progress, and at its end, a thread of its own writes it anew, only after the log is
-/// durable: so it never claims too much, and what came after the last mark stays unseen.
+/// durable: so it never claims too much, and a loss after the last mark stays unseen.
 ///
 /// The file has two slots, written in turn, so that a cut write leaves the value before.
 class ProgressMark {

@@ -20,7 +20,7 @@ namespace {
 constexpr std::int64_t last_row_number = std::numeric_limits<std::int64_t>::max();
 
 /// The rows of a table in the order of their numbers. Where a page cannot be read, it goes on with
-/// the first number behind it that can be found.
+/// the first number after it that can be found.
 class RowsPastDamage {
  public:
   RowsPastDamage(sqlite3* db, std::string table, std::string number, std::string columns)
@@ -64,7 +64,7 @@ class RowsPastDamage {
     return rows.failure().empty() ? Seek::none : Seek::failed;
   }
 
-  /// Behind `from`, which cannot be read. None: there is nothing more.
+  /// After `from`, which cannot be read. None: there is nothing more.
   std::optional<std::int64_t> first_readable(std::int64_t from) {
     std::int64_t bad = std::max<std::int64_t>(from, 0);
     std::int64_t good = bad;

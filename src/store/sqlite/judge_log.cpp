@@ -180,7 +180,7 @@ class LogReading {
     has_doubtful_mark_ = has_bad_ && is_ours && mark != 0 && !is_mark_certain(at, is_linked);
     stored_ = stored;
     computed_ = computed;
-    // Behind a damaged header nothing says of the first frame whose it is.
+    // After a damaged header nothing shows to which generation the first frame belongs.
     was_ours_ = is_ours || (!is_header_good_ && at == log_header_bytes);
   }
 

@@ -38,7 +38,7 @@ std::expected<LogJudgement, std::string> judge_log(const std::string& log);
 std::expected<LogJudgement, std::string> judge_written_log(const std::string& log);
 
 /// Judges a log that nobody writes, and shows the pages that were written to it, in their order,
-/// also those behind what is damaged. `size`: of the database in pages after the commit that ends
+/// also those after what is damaged. `size`: of the database in pages after the commit that ends
 /// there; 0: it goes on.
 using SeePage = std::function<void(std::uint32_t page, std::string_view bytes, std::uint32_t size)>;
 std::expected<LogJudgement, std::string> read_log(const std::string& log, const SeePage& see);

@@ -92,7 +92,7 @@ class Recovering {
     return {};
   }
 
-  /// The database with each page of the log that is as it was written, also behind damage: it may
+  /// The database with each page of the log that is as it was written, also after damage: it may
   /// not fit together.
   std::expected<LogJudgement, StoreFileError> copy_pages_with_log() {
     std::error_code code;
