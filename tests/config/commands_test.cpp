@@ -127,6 +127,11 @@ TEST_F(Commands, values_that_no_gateway_takes_end_with_2_before_one_is_asked) {
   const std::vector<std::vector<std::string>> commands{
       {"keys", "list", "--state", "foo"},
       {"keys", "list", "--limit", "0"},
+      {"keys", "list", "--older-than", "soon"},
+      {"keys", "show", "zz"},
+      {"keys", "release", "ABCDEF", "--reason", "r", "--fence", "1"},
+      {"outbox", "show", "1"},
+      {"jobs", "show", "1"},
       {"keys", "list", "--limit", "1001"},
       {"keys", "resolve", "--as", "done", "--evidence", "e", "--reason", "r", "--all"},
       {"outbox", "list", "--state", "foo"},
@@ -212,24 +217,25 @@ TEST_F(Commands, json_of_a_check_has_each_complaint_with_its_place) {
 /// none, though its command can, has "none".
 const std::map<std::string, std::string> needed{
     {"keys list", ""},
-    {"keys show", "0123"},
-    {"keys resolve", "0123 --fence 1 --as failed_retryable --evidence e --reason r"},
-    {"keys release", "0123 --fence 1 --reason r"},
+    {"keys show", "00112233445566778899aabbccddeeff"},
+    {"keys resolve",
+     "00112233445566778899aabbccddeeff --fence 1 --as failed_retryable --evidence e --reason r"},
+    {"keys release", "00112233445566778899aabbccddeeff --fence 1 --reason r"},
     {"outbox list", ""},
-    {"outbox show", "0123"},
-    {"outbox retry", "0123"},
+    {"outbox show", "00112233445566778899aabbccddeeff"},
+    {"outbox retry", "00112233445566778899aabbccddeeff"},
     {"dlq list", ""},
-    {"dlq show", "0123"},
+    {"dlq show", "00112233445566778899aabbccddeeff"},
     {"dlq redrive", "--all --reason r"},
     {"dlq discard", "--all --reason r"},
     {"jobs list", ""},
-    {"jobs show", "0123"},
-    {"jobs results", "0123"},
-    {"jobs cancel", "0123 --reason r"},
+    {"jobs show", "00112233445566778899aabbccddeeff"},
+    {"jobs results", "00112233445566778899aabbccddeeff"},
+    {"jobs cancel", "00112233445566778899aabbccddeeff --reason r"},
     {"approvals list", ""},
-    {"approvals show", "0123"},
-    {"approvals approve", "0123 --reason r"},
-    {"approvals reject", "0123 --reason r"},
+    {"approvals show", "00112233445566778899aabbccddeeff"},
+    {"approvals approve", "00112233445566778899aabbccddeeff --reason r"},
+    {"approvals reject", "00112233445566778899aabbccddeeff --reason r"},
     {"reconcile", "EXPORT --by operation"},
     {"status", ""},
     {"console", ""},
@@ -287,7 +293,8 @@ TEST_F(Commands, a_file_that_is_named_and_cannot_be_read_is_wrong_usage) {
         "audit verify --file export.jsonl --secret-file none", "reconcile none.csv --by operation",
         "explain /x -d @none", "config check --config none", "config print --config none",
         "gateway --config none", "worker --config none",
-        "keys resolve 01 --fence 1 --as completed --status 201 --evidence e --reason r "
+        "keys resolve 00112233445566778899aabbccddeeff --fence 1 --as completed --status 201 "
+        "--evidence e --reason r "
         "--body-file none"}) {
     const auto ran = stdout_of(line, "2>&1");
     EXPECT_EQ(ran.exit_code, 2) << line << "\n" << ran.output;

@@ -84,6 +84,10 @@ Option Option::one_of(const std::vector<std::string>& values) const {
   return Option(option_->check(CLI::IsMember(values)));
 }
 
+Option Option::valid(std::string (*why_not)(const std::string& value)) const {
+  return Option(option_->check(why_not));
+}
+
 Option Option::between(int least, int most) const {
   return Option(option_->check(CLI::Range(least, most)));
 }

@@ -40,6 +40,8 @@ class Option {
   Option choices(const std::vector<std::string>& values) const;
   /// The same, and the parser refuses others.
   Option one_of(const std::vector<std::string>& values) const;
+  /// The parser refuses a value for which this gives a sentence.
+  Option valid(std::string (*why_not)(const std::string& value)) const;
   /// The parser refuses other numbers.
   Option between(int least, int most) const;
   /// An environment variable that gives the value where the option is not given.

@@ -1,5 +1,6 @@
 #include "cli/commands/approvals_command.hpp"
 
+#include "cli/commands/admin_values.hpp"
 #include "cli/commands/approvals_print.hpp"
 #include "core/bytes/percent.hpp"
 #include "json/writer.hpp"
@@ -14,7 +15,9 @@ ApprovalsCommand::ApprovalsCommand(const Command& program)
       approve_(declare("approve", "Approve an order; with the last approval it is done")),
       reject_(declare("reject", "Reject an order, also one of your own")) {
   for (const auto& one : {show_, approve_, reject_}) {
-    one.add_option("id", id_, "the approval's id: 32 hexadecimal digits").required();
+    one.add_option("id", id_, "the approval's id: 32 hexadecimal digits")
+        .required()
+        .valid(why_no_id);
   }
   for (const auto& one : {approve_, reject_}) {
     one.add_option("--reason", reason_, "why, for the audit").required();

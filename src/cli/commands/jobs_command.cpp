@@ -1,5 +1,6 @@
 #include "cli/commands/jobs_command.hpp"
 
+#include "cli/commands/admin_values.hpp"
 #include "cli/commands/jobs_print.hpp"
 #include "core/bytes/percent.hpp"
 #include "json/writer.hpp"
@@ -13,7 +14,7 @@ JobsCommand::JobsCommand(const Command& program)
       results_(declare("results", "What became of each record of a job")),
       cancel_(declare("cancel", "Decide no more in a job; what was decided stays")) {
   for (const auto& one : {show_, results_, cancel_}) {
-    one.add_option("id", id_, "the job's id: 32 hexadecimal digits").required();
+    one.add_option("id", id_, "the job's id: 32 hexadecimal digits").required().valid(why_no_id);
   }
   list_.add_option("--limit", limit_, "jobs in a page").between(1, 100);
   list_.add_option("--cursor", cursor_, "continue after an earlier page");

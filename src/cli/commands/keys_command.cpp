@@ -1,5 +1,6 @@
 #include "cli/commands/keys_command.hpp"
 
+#include "cli/commands/admin_values.hpp"
 #include "cli/commands/keys_print.hpp"
 #include "cli/commands/keys_table.hpp"
 #include "cli/exit_code.hpp"
@@ -40,9 +41,12 @@ KeysCommand::KeysCommand(const Command& program)
       release_(declare("release", "Drop a stored 5xx answer, so that a retry runs again")) {
   declare_list();
   declare_resolve();
-  show_.add_option("ref", ref_, "the record's ref: 32 hexadecimal digits").required();
+  show_.add_option("ref", ref_, "the record's ref: 32 hexadecimal digits")
+      .required()
+      .valid(why_no_id);
   for (const auto& one : {resolve_, release_}) {
-    one.add_option("ref", ref_, "the record's ref: 32 hexadecimal digits; or else --all");
+    one.add_option("ref", ref_, "the record's ref: 32 hexadecimal digits; or else --all")
+        .valid(why_no_id);
     one.add_option("--fence", fence_,
                    "with a ref: fence of the attempt that you decide about, from list or show");
     one.add_option("--reason", reason_, "why, for the evidence log").required();
@@ -72,9 +76,11 @@ void KeysCommand::declare_filter(const Command& verb) {
   verb.add_option("--scope", filter_.scope, "only this scope");
   verb.add_option("--operation", filter_.operation, "only this operation");
   verb.add_option("--older-than", filter_.older_than,
-                  "created before: an age such as 30m or 24h, or an RFC 3339 time");
+                  "created before: an age such as 30m or 24h, or an RFC 3339 time")
+      .valid(why_no_age);
   verb.add_option("--newer-than", filter_.newer_than,
-                  "created since: an age such as 30m or 24h, or an RFC 3339 time");
+                  "created since: an age such as 30m or 24h, or an RFC 3339 time")
+      .valid(why_no_age);
   verb.add_flag("--contested", filter_.contested,
                 "only contested records: evidence disagrees with their outcome");
 }
@@ -84,8 +90,10 @@ void KeysCommand::declare_resolve() {
       .one_of({"completed", "failed_retryable"})
       .required();
   resolve_.add_option("--evidence", evidence_, "what you saw, and where").required();
-  resolve_.add_option("--observed-at", observed_at_,
-                      "when you saw it, an RFC 3339 time; now by default");
+  resolve_
+      .add_option("--observed-at", observed_at_,
+                  "when you saw it, an RFC 3339 time; now by default")
+      .valid(why_no_time);
   resolve_.add_option("--status", answer_.status,
                       "status of the answer that the caller receives; needed with --as completed");
   resolve_.add_option("--header", answer_.headers, "\"Name: value\" of that answer; repeatable")

@@ -1,5 +1,6 @@
 #include "cli/commands/outbox_command.hpp"
 
+#include "cli/commands/admin_values.hpp"
 #include "cli/commands/outbox_print.hpp"
 #include "cli/exit_code.hpp"
 #include "core/bytes/percent.hpp"
@@ -30,7 +31,9 @@ OutboxCommand::OutboxCommand(const Command& program)
   list_.add_option("--limit", limit_, "messages in a page").between(1, 1'000);
   list_.add_option("--cursor", cursor_, "continue after an earlier page");
   for (const auto& one : {show_, retry_}) {
-    one.add_option("id", id_, "the message's id: 32 hexadecimal digits").required();
+    one.add_option("id", id_, "the message's id: 32 hexadecimal digits")
+        .required()
+        .valid(why_no_id);
   }
 }
 
@@ -58,14 +61,17 @@ DlqCommand::DlqCommand(const Command& program)
       redrive_(declare("redrive", "Send dead letters again")),
       discard_(declare("discard", "Discard dead letters; they are never sent again")) {
   list_.add_option("--cursor", cursor_, "continue after an earlier page");
-  show_.add_option("id", id_, "the message's id: 32 hexadecimal digits").required();
+  show_.add_option("id", id_, "the message's id: 32 hexadecimal digits")
+      .required()
+      .valid(why_no_id);
   for (const auto& one : {list_, redrive_, discard_}) {
     one.add_option("--destination", destination_, "only to this destination");
     one.add_option("--limit", limit_, "this many at most").between(1, 1'000);
   }
   for (const auto& [one, has_rate] :
        {std::pair(redrive_, HasRate::yes), std::pair(discard_, HasRate::no)}) {
-    one.add_option("id", id_, "one message's id; without it give --destination, --type or --all");
+    one.add_option("id", id_, "one message's id; without it give --destination, --type or --all")
+        .valid(why_no_id);
     one.add_option("--type", type_, "only of this type");
     one.add_flag("--all", all_, "every dead letter; not with an id, --destination or --type");
     one.add_flag("--dry-run", dry_run_, "print what would be done, and change nothing");

@@ -45,7 +45,7 @@ TEST_F(KeysCommand, lists_and_shows_for_people_and_for_programs) {
 TEST_F(KeysCommand, an_error_names_the_option_not_the_parameter_of_the_api) {
   const auto wrong = idem({"list", "--older-than", "soon"});
   EXPECT_EQ(wrong.exit_code, 2) << wrong.output;
-  EXPECT_NE(wrong.output.find("idem keys: --older-than: "), std::string::npos) << wrong.output;
+  EXPECT_NE(wrong.output.find("idem keys list: --older-than: "), std::string::npos) << wrong.output;
   const auto lonely = idem({"list", "--key", "k"});
   EXPECT_NE(lonely.output.find("idem keys: --key: "), std::string::npos) << lonely.output;
 }
