@@ -31,6 +31,8 @@ class FileMedium final : public embedded::Medium {
     sqlite3_wal_hook(db(), &FileMedium::note_wal_pages, this);
     sqlite3_create_function_v2(db(), "idem_now", 0, SQLITE_UTF8 | SQLITE_DIRECTONLY, this,
                                &FileMedium::idem_now, nullptr, nullptr, nullptr);
+    const auto lock = sqlite::LogLock::for_writing_back(file_.log());
+    says_open_ = lock && is_written_back(SQLITE_CHECKPOINT_PASSIVE);  // Else after a commit.
   }
 
   void begin(StoreTime now) override {
@@ -65,9 +67,10 @@ class FileMedium final : public embedded::Medium {
   /// Checkpoints once the log has grown enough; only this thread ever does (the WAL-reset bug of
   /// SQLite 3.40 needs two). Another process that reads the file puts it off for a while.
   void tidy() override {
-    if (wal_pages_ <= limits::sqlite_wal_pages_max) return;
+    if (says_open_ && wal_pages_ <= limits::sqlite_wal_pages_max) return;
     const auto lock = sqlite::LogLock::for_writing_back(file_.log());
     if (!lock && wal_pages_ <= sqlite::wal_pages_while_read_max) return;
+    says_open_ = true;
     checkpoint(SQLITE_CHECKPOINT_PASSIVE);
   }
 
@@ -87,10 +90,11 @@ class FileMedium final : public embedded::Medium {
     sqlite3_result_int64(context, self->now_.time_since_epoch().count());
   }
 
+  bool is_written_back(int mode) {
+    return sqlite3_wal_checkpoint_v2(db(), "main", mode, nullptr, nullptr) == SQLITE_OK;
+  }
   void checkpoint(int mode) {
-    if (sqlite3_wal_checkpoint_v2(db(), "main", mode, nullptr, nullptr) != SQLITE_OK) {
-      sqlite::fail_closed(db(), "checkpoint");
-    }
+    if (!is_written_back(mode)) sqlite::fail_closed(db(), "checkpoint");
     wal_pages_ = 0;
   }
 
@@ -102,6 +106,9 @@ class FileMedium final : public embedded::Medium {
   StoreTime now_{};
   std::int64_t changes_before_ = 0;
   int wal_pages_ = 0;
+  /// The file itself says that it is open: the log of a store that was not closed must be there,
+  /// and a start can tell that it is gone.
+  bool says_open_ = false;
   sqlite::OpenFile file_;
   bool has_saved_log_ = false;
 };

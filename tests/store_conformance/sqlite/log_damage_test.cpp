@@ -183,6 +183,18 @@ TEST_F(SqliteLogDamage, S22_a_log_that_is_gone_refuses_the_start_of_a_store_that
   EXPECT_NE(warnings_[0].find("is not there"), std::string::npos);
 }
 
+// The first process closed the file, so that only the second one's log could say that it is open.
+TEST_F(SqliteLogDamage, S22_a_log_that_is_gone_is_missed_although_nothing_was_written_back_since) {
+  store_.reset();
+  auto again = open(live());
+  ASSERT_TRUE(again) << again.error().detail;
+  store_ = std::move(*again);
+  complete(keys_in_the_log + 1);
+  save();
+  put_content(path(), database_);
+  expect_refused("is not there or empty");
+}
+
 TEST_F(SqliteLogDamage, S22_a_log_without_its_database_is_not_deleted) {
   for (const bool is_there : {false, true}) {
     put(std::string(), log_);
@@ -193,7 +205,7 @@ TEST_F(SqliteLogDamage, S22_a_log_without_its_database_is_not_deleted) {
         << refused.error().detail;
     EXPECT_EQ(content_of(log_path()), log_);
     EXPECT_EQ(fs::exists(path()), is_there);
-    const auto looked = sqlite::look_at_file(path(), test_settings());
+    const auto looked = sqlite::look_at_file(path(), test_settings(), LookDepth::whole);
     ASSERT_FALSE(looked);
     EXPECT_EQ(looked.error().why, refused.error().detail);
   }
