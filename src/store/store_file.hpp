@@ -41,6 +41,7 @@ struct StoreFileReport {
 struct StoreFileError {
   enum class Kind : std::uint8_t {
     not_found,
+    empty,    ///< There is no store yet, and a start makes one there.
     refused,  ///< By the state of a file or of its owner; nothing was changed.
     failed,   ///< The disk, or a right.
   };
@@ -78,16 +79,19 @@ struct Recovered {
   std::optional<StoreTime> lacks_to;    ///< None: up to the end of its last process.
   std::vector<std::string> notes;       ///< What else could not be read, sentences.
 };
+enum class LookDepth : std::uint8_t { identity, whole };
 
 /// Work on the file of a store that is one file. Paths are absolute.
 struct StoreFileKind {
   /// Reads all of it, beside a process that has it open or not, and changes nothing.
   std::expected<StoreFileReport, StoreFileError> (*check)(const std::string& path,
                                                           const StoreFileProgress& progress);
-  /// Reads likewise what it is: id, bytes, and what it contradicts in `settings`; its records only
-  /// where these are not the ones recorded.
+  /// Reads likewise what it is: id, bytes, and what it contradicts in `settings`. As `whole` it
+  /// reads as much as a start, and refuses the damage that a start refuses, unless a process has it
+  /// open; else less. Must not be called in that process.
   std::expected<StoreFileReport, StoreFileError> (*look)(const std::string& path,
-                                                         const IdentitySettings& settings);
+                                                         const IdentitySettings& settings,
+                                                         LookDepth depth);
   /// Copies it likewise to `to`, which must not exist: the copy is durable and checked before it
   /// has that name. A process that ends in between leaves a file of another name.
   std::expected<StoreFileReport, StoreFileError> (*backup)(const std::string& path,

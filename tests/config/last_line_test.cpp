@@ -46,6 +46,17 @@ TEST_F(LastLine, R31_of_an_assertion_in_a_library_is_json_where_the_log_is) {
       std::string(as_json) + "broken invariant: tail != nullptr at db/version.cc:17 in void f");
 }
 
+// An index that is damaged where RocksDB reads before it compares a checksum.
+TEST_F(LastLine, S22_R31_damage_that_a_library_takes_for_a_fault_ends_with_its_place_and_no_abort) {
+  EXPECT_EXIT(
+      {
+        const ProcessLog log("json");
+        const DamageMet damage("/var/lib/idem: is damaged");
+        std::thread([] { __assert_fail("size > 0", "table/block.cc", 17, "void f()"); }).join();
+      },
+      testing::ExitedWithCode(1), std::string(as_json) + "/var/lib/idem: is damaged. It was met");
+}
+
 TEST_F(LastLine, R31_of_an_exception_that_nothing_catches_is_json_where_the_log_is) {
   EXPECT_DEATH(
       {

@@ -28,6 +28,7 @@ int complain_of_file(const StoreFileError& error) {
   switch (error.kind) {
     case StoreFileError::Kind::not_found:
       return complain_of_store(error.why, not_found);
+    case StoreFileError::Kind::empty:
     case StoreFileError::Kind::refused:
       return complain_of_store(error.why, refused);
     case StoreFileError::Kind::failed:

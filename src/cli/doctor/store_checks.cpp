@@ -46,34 +46,34 @@ Findings look_at_mode(const std::string& path) {
 /// Its clock is this machine's.
 Findings look_at_file(const StoreFileKind& kind, const std::string& path,
                       const GatewayOptions& options) {
-  const std::string& wanted_id = options.store_id;
   Findings found{judge_clock(is_clock_synchronised(), std::nullopt)};
-  const auto report = kind.look(path, identity_settings(options));
-  if (!report && report.error().kind == StoreFileError::Kind::not_found) {
-    found.push_back(wanted_id.empty()
-                        ? Finding::warning(store_check,
-                                           path + " is not there: a start makes a new store, which "
-                                                  "knows no earlier key",
-                                           "if you expect records, write the path of their store")
-                        : Finding::problem(store_check,
-                                           path + " is not there, and store_id wants one",
-                                           "write the path of that store, or restore a backup"));
+  const auto judged = judge_store_file(kind, options, LookDepth::whole);
+  const auto& report = judged.report;
+  if (!report && !judged.why_refused) {
+    const bool is_there = report.error().kind == StoreFileError::Kind::refused;
+    found.push_back(
+        is_there ? Finding::warning(store_check, report.error().why, "a start upgrades it")
+                 : Finding::warning(store_check,
+                                    report.error().why + ": a start makes a new store, which "
+                                                         "knows no earlier key",
+                                    "if you expect records, write the path of their store"));
     return found;
   }
   if (!report) {
     // Nobody should restore, and so forget keys, because of a right.
     const bool is_the_machines = report.error().kind == StoreFileError::Kind::failed;
-    found.push_back(Finding::problem(store_check, report.error().why,
-                                     is_the_machines
-                                         ? "do what the sentence says; bring back no copy of the "
-                                           "store for it"
-                                         : "idem store check looks at all of it; idem store "
-                                           "restore makes a store of a backup"));
+    const bool is_there = report.error().kind == StoreFileError::Kind::refused;
+    found.push_back(Finding::problem(
+        store_check, *judged.why_refused,
+        is_the_machines ? "do what the sentence says; bring back no copy of the store for it"
+        : is_there ? "idem store check looks at all of it; idem store restore makes a store of a "
+                     "backup"
+                   : "write the path of that store, or restore a backup"));
     return found;
   }
-  if (const auto why = why_file_refuses(*report, path, wanted_id)) {
+  if (judged.why_refused) {
     found.push_back(Finding::problem(
-        store_check, *why,
+        store_check, *judged.why_refused,
         "do what the sentence says; a start refuses the store with these settings"));
   } else {
     found.push_back(Finding::ok(store_check, fmt::format("{} is store {}, {} bytes", path,

@@ -280,9 +280,15 @@ int ProcessLog::fail_start(const char* command, const StartFailure& failure) con
 
 // glibc's, which assertions of libraries call (Debian's RocksDB is compiled with its own): they
 // find this one first, so that also their last line has the form of the log.
-extern "C" [[noreturn, gnu::visibility("default")]] void __assert_fail(  // NOLINT: glibc's name.
+extern "C" [[gnu::noreturn, gnu::visibility("default")]] void
+__assert_fail(  // NOLINT: glibc's name.
     const char* assertion, const char* file, unsigned line, const char* function) noexcept {
-  idem::say_last_words(std::string("idem: broken invariant: ") + assertion + " at " + file + ":" +
-                       std::to_string(line) + " in " + (function != nullptr ? function : "?"));
+  const std::string fault = std::string("broken invariant: ") + assertion + " at " + file + ":" +
+                            std::to_string(line) + " in " + (function != nullptr ? function : "?");
+  if (const std::string* const damage = idem::DamageMet::sentence()) {
+    idem::say_last_words("idem: " + *damage + ". It was met as a " + fault);
+    std::_Exit(idem::cli::failed);
+  }
+  idem::say_last_words("idem: " + fault);
   std::abort();
 }

@@ -59,26 +59,49 @@ IdentitySettings identity_settings(const GatewayOptions& options) {
           .secrets = options.secrets};
 }
 
-std::optional<std::string> why_file_refuses(const StoreFileReport& report, const std::string& path,
-                                            const std::string& wanted_id) {
+FileJudgement judge_store_file(const StoreFileKind& kind, const GatewayOptions& options,
+                               LookDepth depth) {
+  using Kind = StoreFileError::Kind;
+  const std::string path = path_in(options.store).value();
+  const std::string& wanted_id = options.store_id;
+  FileJudgement judged{.report = kind.look(path, identity_settings(options), depth),
+                       .why_refused = {}};
+  if (!judged.report) {
+    const StoreFileError& error = judged.report.error();
+    const bool makes_one = error.kind == Kind::not_found || error.kind == Kind::empty;
+    // The start upgrades an older schema, and a look does not.
+    const bool upgrades = options.migrate && error.why.contains(needs_migration);
+    if (makes_one && !wanted_id.empty()) {
+      judged.why_refused = path + " has no store, and store_id wants " + wanted_id;
+    } else if (!makes_one && !upgrades) {
+      judged.why_refused = error.why;
+    }
+    return judged;
+  }
+  const StoreFileReport& report = *judged.report;
   const bool is_readable = !report.store_id.empty();
   if (is_readable && !wanted_id.empty() && wanted_id != report.store_id) {
-    return path + " is the store " + report.store_id + ", and store_id wants " + wanted_id +
-           ": write the path of that store";
+    judged.why_refused = path + " is the store " + report.store_id + ", and store_id wants " +
+                         wanted_id + ": write the path of that store";
+  } else if (!report.contradiction.empty()) {
+    judged.why_refused = path + ": " + report.contradiction;
   }
-  if (report.contradiction.empty()) return std::nullopt;
-  return path + ": " + report.contradiction;
+  return judged;
 }
 
-std::optional<std::string> why_store_refuses(const GatewayOptions& options, bool asks_server) {
+std::optional<std::string> why_store_refuses(const GatewayOptions& options, bool asks_store) {
   const KnownKind* const kind = known_kind_of(options.store);
   const IdentitySettings identity = identity_settings(options);
   if (kind != nullptr && kind->linked != nullptr && kind->linked->file != nullptr) {
-    const auto report = kind->linked->file->look(path_in(options.store).value(), identity);
-    if (!report) return std::nullopt;
-    return why_file_refuses(*report, options.store, options.store_id);
+    const auto depth = asks_store ? LookDepth::whole : LookDepth::identity;
+    auto judged = judge_store_file(*kind->linked->file, options, depth);
+    // Settings may be checked by a user who may not read the store.
+    const bool may_be_unreadable =
+        !judged.report && judged.report.error().kind == StoreFileError::Kind::failed;
+    if (may_be_unreadable && !asks_store) return std::nullopt;
+    return std::move(judged.why_refused);
   }
-  if (!asks_server || options.store == "memory:") return std::nullopt;
+  if (!asks_store || options.store == "memory:") return std::nullopt;
   const auto store = open_store(options.store, identity,
                                 {.warn = [](const std::string&) {},
                                  .which = {.id = options.store_id, .make = false, .look = true},

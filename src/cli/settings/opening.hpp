@@ -17,13 +17,18 @@ void log_warnings(const ReadSettings& read, const LogSink& log);
 /// How these settings name records.
 IdentitySettings identity_settings(const GatewayOptions& options);
 
-/// Why a start with these settings refuses the store that was looked at in its file, a sentence.
-std::optional<std::string> why_file_refuses(const StoreFileReport& report, const std::string& path,
-                                            const std::string& wanted_id);
+/// What a start with these settings would say to what is at the path of its store.
+struct FileJudgement {
+  std::expected<StoreFileReport, StoreFileError> report;
+  /// A sentence; none: it takes the store, or makes one.
+  std::optional<std::string> why_refused;
+};
+FileJudgement judge_store_file(const StoreFileKind& kind, const GatewayOptions& options,
+                               LookDepth depth);
 
-/// Why the store refuses these settings, a sentence; none: it does not, or a file is not there yet.
-/// Changes nothing. A server is asked only if `asks_server`.
-std::optional<std::string> why_store_refuses(const GatewayOptions& options, bool asks_server);
+/// Why the store refuses these settings, a sentence; none: it does not, or there is none yet.
+/// Changes nothing. Only if `asks_store`, a server is asked and a file read as by a start.
+std::optional<std::string> why_store_refuses(const GatewayOptions& options, bool asks_store);
 
 /// The store records how records are named, or says why these routes would hide some. A gateway
 /// serves only with adopted routes; sets their generation. Waits for the store.

@@ -8,6 +8,7 @@
 #include <cerrno>
 #include <climits>
 #include <string>
+#include <utility>
 
 namespace idem {
 namespace {
@@ -15,6 +16,7 @@ namespace {
 constexpr Millis last_words_max{1'000};
 
 std::atomic<const ProcessLines*> process_lines{nullptr};
+std::atomic<const std::string*> damage_met{nullptr};
 
 bool has_room(int descriptor, Millis patience) noexcept {
   pollfd writable{descriptor, POLLOUT, 0};
@@ -63,5 +65,17 @@ void say_last_words(std::string_view line) noexcept {
   log->flush();
   write_line(log->last_line(line), last_words_max);
 }
+
+DamageMet::DamageMet(std::string sentence) : sentence_(std::move(sentence)) {
+  const std::string* none = nullptr;
+  damage_met.compare_exchange_strong(none, &sentence_);
+}
+
+DamageMet::~DamageMet() {
+  const std::string* mine = &sentence_;
+  damage_met.compare_exchange_strong(mine, nullptr);
+}
+
+const std::string* DamageMet::sentence() noexcept { return damage_met.load(); }
 
 }  // namespace idem

@@ -33,4 +33,20 @@ void write_stderr_line(std::string_view line) noexcept;
 /// log, and in the log's form. Both have a second.
 void say_last_words(std::string_view line) noexcept;
 
+/// While one lives, a library reads what may be damaged, and takes damage for a fault of its own: a
+/// program that defines __assert_fail says this sentence then and fails, rather than abort. Of
+/// several at once the first one counts. From any thread.
+class DamageMet {
+ public:
+  explicit DamageMet(std::string sentence);
+  DamageMet(const DamageMet&) = delete;
+  DamageMet& operator=(const DamageMet&) = delete;
+  ~DamageMet();
+  /// Null: none lives.
+  static const std::string* sentence() noexcept;
+
+ private:
+  const std::string sentence_;
+};
+
 }  // namespace idem

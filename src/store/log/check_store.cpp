@@ -14,7 +14,6 @@
 #include "store/log/journal_lines.hpp"
 #include "store/log/keys.hpp"
 #include "store/log/look.hpp"
-#include "store/log/meta.hpp"
 #include "store/log/shards.hpp"
 #include "store/log/work_lists.hpp"
 
@@ -41,12 +40,12 @@ class Checking {
       : look_(look),
         db_(*look.shards[shard].db),
         running_(*look.shards[shard].running),
+        facts_(look.shards[shard].facts),
         shard_(shard),
         progress_(progress) {
     // A record takes its fence along when it is moved.
     for (const Look& one : look.shards) {
-      const auto noted = Meta(*one.db).number(meta_fences);
-      if (noted) fences_ = std::max(fences_, noted->value_or(0));
+      fences_ = std::max(fences_, one.facts.noted_fence);
       auto& ids = running_at_.emplace_back();
       if (!look.layout.is_moving) continue;
       one.running->visit([&](const embedded::RunningCells::Found& found) { ids.insert(found.id); });
@@ -84,23 +83,10 @@ class Checking {
   }
 
   void meta() {
-    Meta meta(db_);
-    const auto note = [&](const auto& value) {
-      if (!value) findings_.add("identity", value.error(), file_todo::key);
-      return value.has_value();
-    };
-    const auto identity = meta.identity();
-    if (note(identity) && *identity) report_.store_id = store_id_text((*identity)->store_id);
-    if (identity && !*identity) findings_.add("identity", "it is missing", file_todo::key);
-    note(meta.clock_mark());
-    note(meta.number(meta_open));
-    note(meta.number(meta_fences));
-    const auto copied_at = meta.number(meta_copied_at);
-    if (note(copied_at) && *copied_at) report_.copied_at = from_bits(**copied_at);
-    const auto counts = read_counts(db_);
-    if (!note(counts)) return;
-    counts_ = *counts;
-    all_ = std::accumulate(counts_.by_state.begin(), counts_.by_state.end(), std::uint64_t{0});
+    if (facts_.identity) report_.store_id = store_id_text(facts_.identity->store_id);
+    if (facts_.copied_at) report_.copied_at = from_bits(*facts_.copied_at);
+    const auto& counts = facts_.counts.by_state;
+    all_ = std::accumulate(counts.begin(), counts.end(), std::uint64_t{0});
   }
 
   void running() {
@@ -242,7 +228,7 @@ class Checking {
       }
       after = slice.after;
     } while (after);
-    for (const std::uint64_t count : counts_.by_state) state_count += count;
+    for (const std::uint64_t count : facts_.counts.by_state) state_count += count;
     if (has_damage) {
       findings_.add("table of ids", "pages of it are damaged: their keys are refused",
                     file_todo::table);
@@ -375,12 +361,12 @@ class Checking {
   std::vector<std::set<RecordId>> running_at_;  ///< Of each shard, after a move that was cut off.
   Database& db_;
   RunningSection& running_;
+  const ShardFacts& facts_;
   std::uint32_t shard_;
   const StoreFileProgress& progress_;
   StoreFileReport report_;
   FileFindings findings_{report_};
   Families damaged_;
-  Counts counts_;
   Fence fences_ = 0;
   std::uint64_t all_ = 0;
   std::uint64_t present_ = 0;
@@ -419,10 +405,6 @@ std::expected<StoreFileReport, StoreFileError> check_store(const std::string& pa
     if (shard == 0) {
       report = std::move(checked);
       continue;
-    }
-    if (checked.store_id != report.store_id) {
-      FileFindings(report).add(fmt::format("shard {}", shard), "it is of another store",
-                               file_todo::table);
     }
     add(report, std::move(checked));
   }

@@ -12,7 +12,6 @@
 #include "store/log/making.hpp"
 #include "store/log/newest_record.hpp"
 #include "store/log/numbered_value.hpp"
-#include "store/log/torn_manifest.hpp"
 #include "store/record_rows.hpp"
 
 #include <fmt/format.h>
@@ -44,6 +43,15 @@ std::unexpected<StoreError> refused(std::string detail) {
   return std::unexpected(StoreError{StoreError::Code::refused, std::move(detail)});
 }
 
+/// RocksDB would make a new index, and the log a new secret. Empty: both parts are there.
+std::string missing_part(const std::string& path) {
+  std::error_code code;
+  const std::filesystem::path store = path;
+  if (!std::filesystem::exists(store / "commits" / "format", code)) return "its log is missing";
+  if (!std::filesystem::exists(store / "index" / "CURRENT", code)) return "its index is missing";
+  return {};
+}
+
 /// The number of the frame that the index ends with.
 constexpr std::string_view last_frame_key = "last_frame";
 
@@ -60,10 +68,8 @@ std::expected<std::unique_ptr<Database>, StoreError> Database::open(const Databa
                                                                     RunningSection& running) {
   auto making = Making::begin(how.path);
   if (!making) return std::unexpected(std::move(making.error()));
-  std::error_code code;
-  const std::filesystem::path path = how.path;
-  if (has_store(how.path) && !std::filesystem::exists(path / "commits" / "format", code)) {
-    return refused(damaged(how.path, "its log is missing"));
+  if (const std::string lacks = missing_part(how.path); has_store(how.path) && !lacks.empty()) {
+    return refused(damaged(how.path, lacks));
   }
   const std::uint64_t largest_file = how.sizes.segment_bytes + index_start_bytes;
   if (const auto why = embedded::why_too_full(how.path, index_start_bytes, largest_file)) {
@@ -72,8 +78,8 @@ std::expected<std::unique_ptr<Database>, StoreError> Database::open(const Databa
   if (!undo_unfinished_mending(index_of(how.path))) {
     return refused(file_failure(how.path, "cannot be written to", errno));
   }
-  std::unique_ptr<Database> made(new Database(how, running));
-  Status opened = made->open_index(Strict::yes);
+  std::unique_ptr<Database> made;
+  Status opened = making->is_new() ? Status::OK() : open_each_file(how);
   const auto is_whole = [&] {
     RunningSection unused;
     DatabaseSettings alone = how;
@@ -85,6 +91,8 @@ std::expected<std::unique_ptr<Database>, StoreError> Database::open(const Databa
     made.reset(new Database(how, running));
     opened = made->open_index(Strict::yes);
   };
+  // Of a repair that was cut off a family may be missing: RocksDB makes it, and a look does not.
+  if (opened.ok() || opened.IsInvalidArgument()) open_again();
   if (opened.IsCorruption() && mend_torn_manifest(index_of(how.path), is_whole)) open_again();
   if (!opened.ok() && !is_kept_out(opened)) {
     made.reset();
@@ -134,7 +142,19 @@ std::expected<std::unique_ptr<Database>, StoreError> Database::look(const Databa
   std::unique_ptr<Database> made(new Database(how, running));
   made->is_look_ = true;
   made->is_alone_ = how.is_alone;
-  if (const Status opened = made->open_index(Strict::yes); !opened.ok()) {
+  if (const std::string lacks = missing_part(how.path); !lacks.empty()) {
+    return refused(damaged(how.path, lacks));
+  }
+  Status opened = made->open_index(Strict::yes);
+  if (opened.IsCorruption() && how.is_alone) {
+    if (auto mended = MendedIndex::of(index_of(how.path))) {
+      made->mended_.emplace(std::move(*mended));
+      opened = made->open_index(Strict::yes);
+      // A start brings the list back then, and judges the files that it names.
+      if (!opened.ok()) made->mended_.reset();
+    }
+  }
+  if (!opened.ok()) {
     // Beside a process it was deleting a file, and another look does not meet that.
     const bool may_read = how.is_alone && !is_kept_out(opened) && made->open_index(Strict::no).ok();
     const auto judged = may_read ? made->judge_files() : false;
@@ -197,7 +217,10 @@ std::expected<void, std::string> Database::catch_up() {
     if (in.is_cut_short() && damage.empty()) damage = "a frame of its log is damaged";
     if (!damage.empty()) return;
     newest.see(frame.versions);
-    records_.write_again(place, frame.versions);
+    if (!records_.write_again(place, frame.versions) && !accepts_missing_versions_) {
+      damage = "a file of its records is missing";
+      return;
+    }
     records_.go_on_at(place + frame.versions.size());
     if (frame.number > saved_ids) ids_.apply(entries_in(ids), frame.number);
     if (frame.number <= *last) return;
@@ -309,6 +332,7 @@ void Database::save_all() {
 Database::Database(const DatabaseSettings& how, RunningSection& running)
     : path_(how.path),
       accepts_short_log_(how.accepts_short_log),
+      accepts_missing_versions_(how.accepts_missing_versions),
       sizes_(how.sizes),
       running_(&running),
       mark_(how.path, how.mark_each),

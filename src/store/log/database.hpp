@@ -8,6 +8,7 @@
 #include "store/log/making.hpp"
 #include "store/log/progress_mark.hpp"
 #include "store/log/running_section.hpp"
+#include "store/log/torn_manifest.hpp"
 #include "store/log/version_files.hpp"
 
 #include <idem/store.hpp>
@@ -40,6 +41,7 @@ struct DatabaseSettings {
   bool is_alone = false;    ///< Of a look: no process has the store open.
   Millis mark_each{1'000};  ///< As LogOptions', likewise the next one.
   bool accepts_short_log = false;
+  bool accepts_missing_versions = false;  ///< Of a look: it has what is left of their files.
 };
 
 /// What a start or a look knows of the end of what it found.
@@ -172,6 +174,8 @@ class Database {
                                 std::string_view doing) const noexcept;
   enum class Strict : bool { no, yes };
   ::rocksdb::Status open_index(Strict strict);
+  /// As a look does, and as RocksDB does with the first few alone.
+  static ::rocksdb::Status open_each_file(const DatabaseSettings& how);
   std::expected<void, StoreError> open_rest(const DatabaseSettings& how, bool is_new);
   static std::expected<bool, StoreError> renew_unopened(const DatabaseSettings& how);
   std::expected<bool, StoreError> judge_files();
@@ -189,13 +193,15 @@ class Database {
   void build_frame(std::string_view changes, bool is_whole);
   void append_framed(std::string_view bytes);
 
-  std::optional<Making> making_;  ///< First, as it keeps other processes out to the end.
+  std::optional<Making> making_;       ///< First, as it keeps other processes out to the end.
+  std::optional<MendedIndex> mended_;  ///< Of a look.
   std::string path_;
   embedded::PathInUse index_;
   bool is_look_ = false;
   bool is_alone_ = true;
   bool has_saved_all_ = false;
   bool accepts_short_log_;
+  bool accepts_missing_versions_;
   LogSizes sizes_;
   Families noted_;     ///< What is damaged, as the next start is to find it.
   Families unopened_;  ///< Of an index that was not opened strictly.

@@ -1,3 +1,4 @@
+#include "core/bytes/last_words.hpp"
 #include "store/log/database.hpp"
 #include "store/log/index_failure.hpp"
 #include "store/log/index_options.hpp"
@@ -54,18 +55,31 @@ Status Database::open_index(Strict strict) {
   options.listeners.push_back(watch_);
   const auto families = index_families(sizes_);
   ::rocksdb::DB* db = nullptr;
+  const std::string index = mended_ ? mended_->folder() : index_of(path_);
+  const DamageMet damage(damaged(path_, "RocksDB cannot read its index"));
+  if (has_a_list_twice(index)) return Status::Corruption("the list of its files is there twice");
   const Status opened =
-      is_look_ ? ::rocksdb::DB::OpenForReadOnly(options, index_of(path_), families, &handles_, &db)
-               : ::rocksdb::DB::Open(options, index_of(path_), families, &handles_, &db);
+      is_look_ ? ::rocksdb::DB::OpenForReadOnly(options, index, families, &handles_, &db)
+               : ::rocksdb::DB::Open(options, index, families, &handles_, &db);
   db_.reset(db);
   seen_ =
       std::make_unique<::rocksdb::WriteBatchWithIndex>(::rocksdb::BytewiseComparator(), 0, true);
   return opened;
 }
 
+Status Database::open_each_file(const DatabaseSettings& how) {
+  RunningSection unused;
+  Database look(how, unused);
+  look.is_look_ = true;
+  return look.open_index(Strict::yes);
+}
+
 /// Of an index that opens only if nothing is asked of its files: whether some are gone or damaged,
 /// of derived families alone. An error: what was in one is nowhere else.
 std::expected<bool, StoreError> Database::judge_files() {
+  const DamageMet damage(damaged(path_, "RocksDB cannot read a file of its index"));
+  // A compaction may be about to delete some. A look deletes none, and does not know the call.
+  (void)db_->DisableFileDeletions();
   std::vector<::rocksdb::LiveFileMetaData> files;
   db_->GetLiveFilesMetaData(&files);
   const ::rocksdb::DBOptions options = index_options_of_look(sizes_);
@@ -82,6 +96,7 @@ std::expected<bool, StoreError> Database::judge_files() {
     unopened_.add(*family);
     if (first.empty() && !derived_families.has(*family)) first = path;
   }
+  (void)db_->EnableFileDeletions();
   // A file of another index is whole.
   if (unopened_.is_empty()) unopened_ = unreadable_of(*this, Families::all());
   const Families lost = unopened_.without(derived_families);

@@ -8,8 +8,6 @@
 #include "store/log/compaction.hpp"
 #include "store/log/index_repair.hpp"
 #include "store/log/making.hpp"
-#include "store/log/meta.hpp"
-#include "store/log/shards.hpp"
 
 #include <fcntl.h>
 #include <sys/stat.h>
@@ -91,11 +89,8 @@ class Census {
 };
 
 /// Empty: a start with these settings takes it.
-std::string contradiction(StoreLook& look, std::optional<StoreIdentity>& found,
-                          const IdentitySettings& settings) {
-  auto identity = Meta(*look.shards.front().db).identity();
-  if (!identity) return "is damaged: " + identity.error();
-  found = std::move(*identity);
+std::string contradiction(StoreLook& look, const IdentitySettings& settings) {
+  const auto& found = look.shards.front().facts.identity;
   if (!found) return {};
   std::optional recorded = found->recorded;
   const auto census = [&] { return Census(wall_time()).take(look); };
@@ -119,41 +114,64 @@ std::optional<StoreFileError> why_no_store(const std::string& path) {
   if (!S_ISDIR(found.st_mode)) {
     return StoreFileError{Kind::refused, path + ": is a file, and the store is a directory"};
   }
-  if (is_being_made(path)) {
-    return StoreFileError{Kind::refused, path +
-                                             ": its making is under way or was cut off, and no "
-                                             "key was confirmed there"};
-  }
   const std::string format = path + "/commits/format";
-  if (::stat(format.c_str(), &found) == 0) return std::nullopt;
-  if (errno == ENOENT) {
-    return StoreFileError{Kind::refused,
-                          path + ": is no store of Idem; write the path of a store or of a backup"};
+  if (::stat(format.c_str(), &found) != 0 && errno != ENOENT) {
+    return StoreFileError{Kind::failed, part_failure(path, format, "cannot be read", errno)};
   }
-  return StoreFileError{Kind::failed, part_failure(path, format, "cannot be read", errno)};
+  auto has = has_store_or_room(path);
+  if (!has) return StoreFileError{Kind::refused, std::move(has.error())};
+  if (*has) return std::nullopt;
+  return StoreFileError{
+      Kind::empty,
+      path + (is_being_made(path) ? ": its making is under way or was cut off, and no key was "
+                                    "confirmed there"
+                                  : ": is no store of Idem; write the path of a store or of a "
+                                    "backup")};
 }
 
 namespace {
 
-std::expected<Look, StoreFileError> look_at_shard(const std::string& path) {
+struct NotSeen {
+  std::string why;
+  bool may_pass = true;  ///< Its process may have changed at that moment what was read.
+};
+
+/// As a start judges it, in the same order.
+std::expected<Look, NotSeen> try_to_look(const std::string& path, bool is_alone, LookFor purpose) {
+  const bool is_recovery = purpose == LookFor::recovery;
+  Look look{.running = std::make_unique<RunningSection>(), .db = {}, .facts = {}};
+  auto db = Database::look(
+      {.path = path, .is_alone = is_alone, .accepts_missing_versions = is_recovery}, *look.running);
+  if (!db) return std::unexpected(NotSeen{std::move(db.error().detail)});
+  auto facts = read_facts(**db, *look.running);
+  if (!facts) return std::unexpected(NotSeen{std::move(facts.error())});
+  look.db = std::move(*db);
+  look.facts = std::move(*facts);
+  if (is_recovery) return look;
+  const auto anew = judge_index(*look.db);
+  if (!anew) return std::unexpected(NotSeen{path + ": is damaged: " + anew.error(), false});
+  if (anew->has(Family::segments)) return look;
+  std::string lacks = why_files_lack(*look.db);
+  if (lacks.empty()) return look;
+  return std::unexpected(NotSeen{std::move(lacks)});
+}
+
+std::expected<Look, StoreFileError> look_at_shard(const std::string& path, LookFor purpose) {
   if (auto why = why_no_store(path)) return std::unexpected(std::move(*why));
   for (int i = 1;; ++i) {
     const bool had_process = has_process(path);
-    Look look{.running = std::make_unique<RunningSection>(), .db = {}};
-    auto db = Database::look({.path = path, .is_alone = !had_process}, *look.running);
-    if (db) {
-      look.db = std::move(*db);
-      return look;
-    }
-    if (!had_process && !has_process(path)) {
-      return std::unexpected(StoreFileError{Kind::refused, std::move(db.error().detail)});
+    auto look = try_to_look(path, !had_process, purpose);
+    if (look) return std::move(*look);
+    const bool is_over = !had_process && !has_process(path);
+    if (is_over || !look.error().may_pass) {
+      return std::unexpected(StoreFileError{Kind::refused, std::move(look.error().why)});
     }
     if (i == looks_max) {
       return std::unexpected(StoreFileError{
           Kind::failed,
           "its process changed what was read, each time: run this again at a quieter "
           "time. The last time: " +
-              db.error().detail});
+              look.error().why});
     }
     std::this_thread::sleep_for(between_looks);
   }
@@ -163,86 +181,85 @@ StoreFileError refusal(const std::string& path, const std::string& why) {
   return {Kind::refused, path + ": " + why};
 }
 
-std::expected<Layout, StoreFileError> layout_of(const std::string& path, Look& first,
+std::expected<Layout, StoreFileError> layout_of(const std::string& path, const ShardFacts& first,
                                                 CutOffMove cut_off) {
-  Meta meta(*first.db);
-  const auto number = meta.number(meta_shard);
-  if (!number) return std::unexpected(refusal(path, "is damaged: " + number.error()));
-  if (*number) return std::unexpected(refusal(path, is_a_shard(**number)));
-  const auto layout = read_layout(meta);
-  if (!layout) return std::unexpected(refusal(path, "is damaged: " + layout.error()));
-  if (!layout->is_moving) return *layout;
+  if (first.number) return std::unexpected(refusal(path, is_a_shard(*first.number)));
+  if (!first.layout.is_moving) return first.layout;
   if (has_process(path)) {
     return std::unexpected(refusal(
         path, "a start is moving its records to other shards: run this again when it is over"));
   }
-  if (cut_off == CutOffMove::shown) return *layout;
+  if (cut_off == CutOffMove::shown) return first.layout;
   return std::unexpected(refusal(
       path, "a start that was moving its records to other shards was cut off: start it first"));
 }
 
+/// Of a process that has it open, or a start that was cut off, a folder may be on its way.
+std::expected<void, StoreFileError> look_at_leftovers(const std::string& path, const Layout& layout,
+                                                      std::size_t folders) {
+  for (auto shard = static_cast<std::uint32_t>(folders); shard < store_shards_max; ++shard) {
+    const std::string folder = folder_of_shard(path, shard);
+    if (layout.is_moving || !has_store(folder) || has_process(path)) continue;
+    const auto look = look_at_shard(folder, LookFor::start);
+    if (!look) return std::unexpected(look.error());
+    const std::string why = why_not_a_leftover(look->facts, shard, path);
+    if (!why.empty()) return std::unexpected(StoreFileError{Kind::refused, why});
+  }
+  return {};
+}
+
 }  // namespace
 
-std::expected<StoreLook, StoreFileError> look_at_store(const std::string& path,
-                                                       CutOffMove cut_off) {
+std::expected<StoreLook, StoreFileError> look_at_store(const std::string& path, CutOffMove cut_off,
+                                                       LookFor purpose) {
   if (auto why = why_no_access(path, FileUse::reading)) {
     return std::unexpected(StoreFileError{Kind::failed, std::move(*why)});
   }
   StoreLook look{.layout = {}, .shards = {}, .taken_at = wall_time()};
-  auto first = look_at_shard(path);
+  auto first = look_at_shard(path, purpose);
   if (!first) return std::unexpected(std::move(first.error()));
-  const auto layout = layout_of(path, *first, cut_off);
+  const auto layout = layout_of(path, first->facts, cut_off);
   if (!layout) return std::unexpected(layout.error());
   look.layout = *layout;
   look.shards.push_back(std::move(*first));
-  std::vector<StartMark> marks;
   for (std::uint32_t shard = 1; shard < layout->folders; ++shard) {
     const std::string folder = folder_of_shard(path, shard);
     if (!has_store(folder)) return std::unexpected(refusal(path, lacks_shard(shard)));
-    auto other = look_at_shard(folder);
+    auto other = look_at_shard(folder, purpose);
     if (!other) return std::unexpected(std::move(other.error()));
-    Meta meta(*other->db);
-    const auto number = meta.number(meta_shard);
-    if (!number || *number != shard) {
-      return std::unexpected(refusal(folder, has_other_shard(shard)));
-    }
-    const auto mark = read_start_mark(meta);
-    if (!mark) return std::unexpected(refusal(folder, "is damaged: " + mark.error()));
-    marks.push_back(*mark);
     look.shards.push_back(std::move(*other));
   }
+  if (purpose == LookFor::start) {
+    const auto left = look_at_leftovers(path, *layout, look.shards.size());
+    if (!left) return std::unexpected(left.error());
+  }
   if (layout->folders == 1) return look;
-  first = look_at_shard(path);
+  first = look_at_shard(path, purpose);
   if (!first) return std::unexpected(std::move(first.error()));
-  const auto again = layout_of(path, *first, cut_off);
+  const auto again = layout_of(path, first->facts, cut_off);
   if (!again) return std::unexpected(again.error());
   if (*again != *layout) {
     return std::unexpected(refusal(path, "the number of its shards has changed: run this again"));
   }
-  Meta meta(*first->db);
-  const auto mark = read_start_mark(meta);
-  if (!mark) return std::unexpected(refusal(path, "is damaged: " + mark.error()));
-  for (std::uint32_t shard = 1; shard <= marks.size(); ++shard) {
-    if (marks[shard - 1].fits(*mark)) continue;
-    return std::unexpected(refusal(
-        path, is_of_another_start(shard) + ". If it was started meanwhile, run this again"));
-  }
   look.shards.front() = std::move(*first);
+  for (std::uint32_t shard = 1; shard < look.shards.size(); ++shard) {
+    const std::string why =
+        why_not_beside(look.shards.front().facts, shard, look.shards[shard].facts, path);
+    if (why.empty()) continue;
+    return std::unexpected(
+        StoreFileError{Kind::refused, why + ". If it was started meanwhile, run this again"});
+  }
   return look;
 }
 
 std::expected<StoreFileReport, StoreFileError> identify_store(const std::string& path,
-                                                              const IdentitySettings& settings) {
+                                                              const IdentitySettings& settings,
+                                                              LookDepth) {
   auto look = look_at_store(path);
   if (!look) return std::unexpected(std::move(look.error()));
-  for (const Look& shard : look->shards) {
-    if (const auto judged = judge_index(*shard.db); !judged) {
-      return std::unexpected(refusal(shard.db->path(), "is damaged: " + judged.error()));
-    }
-  }
   StoreFileReport report;
-  std::optional<StoreIdentity> identity;
-  report.contradiction = contradiction(*look, identity, settings);
+  report.contradiction = contradiction(*look, settings);
+  const auto& identity = look->shards.front().facts.identity;
   if (identity) report.store_id = store_id_text(identity->store_id);
   report.bytes = bytes_below(path);
   return report;

@@ -1,7 +1,7 @@
 #pragma once
 
 #include "store/log/database.hpp"
-#include "store/log/shards.hpp"
+#include "store/log/shard_facts.hpp"
 #include "store/store_file.hpp"
 
 #include <expected>
@@ -15,6 +15,7 @@ namespace idem::segments {
 struct Look {
   std::unique_ptr<RunningSection> running;
   std::unique_ptr<Database> db;
+  ShardFacts facts;
 };
 
 struct StoreLook {
@@ -27,14 +28,21 @@ struct StoreLook {
 /// in a shard that is not its own, or in several.
 enum class CutOffMove : std::uint8_t { refused, shown };
 
-/// Beside a process that has it open or not; changes nothing. The first shard is seen last: a
-/// decision is noted there before it is made. While a start moves records, it is refused.
-std::expected<StoreLook, StoreFileError> look_at_store(const std::string& path,
-                                                       CutOffMove cut_off = CutOffMove::refused);
+/// A recovery keeps what is left of a store that no start opens: it judges the index itself, and
+/// goes without missing files of versions and folders that the store does not count among its own.
+enum class LookFor : std::uint8_t { start, recovery };
 
-/// As StoreFileKind::look.
+/// Beside a process that has it open or not; changes nothing. Refuses a damaged store for the same
+/// reasons as a start. The first shard is seen last: a decision is noted there before it is made.
+/// While a start moves records, it is refused.
+std::expected<StoreLook, StoreFileError> look_at_store(const std::string& path,
+                                                       CutOffMove cut_off = CutOffMove::refused,
+                                                       LookFor purpose = LookFor::start);
+
+/// As StoreFileKind::look. A start reads no more than this reads at any depth.
 std::expected<StoreFileReport, StoreFileError> identify_store(const std::string& path,
-                                                              const IdentitySettings& settings);
+                                                              const IdentitySettings& settings,
+                                                              LookDepth depth);
 
 /// Of all files below `path`.
 std::uint64_t bytes_below(const std::string& path);

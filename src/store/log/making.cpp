@@ -95,6 +95,31 @@ bool has_store(const std::string& path) {
   });
 }
 
+std::expected<bool, std::string> has_store_or_room(const std::string& path) {
+  std::error_code code;
+  std::set<std::string> names = names_in(path, code);
+  if (code) return std::unexpected(file_failure(path, "cannot be read", code.value()));
+  const bool has_mark = names.erase(mark_name) > 0;
+  if (names.erase(found_name) > 0 && names.empty() &&
+      !names_in(fs::path(path) / found_name, code).empty()) {
+    return std::unexpected(fmt::format(
+        "{}: has nothing but files in {}, which may be those of a store: look at them, and move "
+        "them away",
+        path, found_name));
+  }
+  if (!has_mark && !names.empty()) {
+    if (has_store(path)) return true;
+    return std::unexpected(fmt::format(
+        "{}: has other files and no store; write the path of a new or an empty directory", path));
+  }
+  const auto other = first_of_others(path, names);
+  if (!other) return false;
+  return std::unexpected(fmt::format(
+      "{}: has the file {}, which the making of a store leaves when it is cut off, beside {}, "
+      "which it did not make: if that is a store that you brought back, delete {}",
+      path, mark_name, *other, mark_of(path)));
+}
+
 std::expected<Making, StoreError> Making::begin(const std::string& path) {
   std::error_code code;
   const auto parent = fs::path(path).parent_path();
@@ -113,27 +138,9 @@ std::expected<Making, StoreError> Making::begin(const std::string& path) {
     return std::unexpected(StoreError{StoreError::Code::unavailable, owned_by_another(path)});
   }
   Making making(path, std::move(lock));
-  std::set<std::string> names = names_in(path, code);
-  if (code) return making_refused(file_failure(path, "cannot be read", code.value()));
-  const bool has_mark = names.erase(mark_name) > 0;
-  if (names.erase(found_name) > 0 && names.empty() &&
-      !names_in(fs::path(path) / found_name, code).empty()) {
-    return making_refused(fmt::format(
-        "{}: has nothing but files in {}, which may be those of a store: look at them, and move "
-        "them away",
-        path, found_name));
-  }
-  if (!has_mark && !names.empty()) {
-    if (has_store(path)) return making;
-    return making_refused(fmt::format(
-        "{}: has other files and no store; write the path of a new or an empty directory", path));
-  }
-  if (const auto other = first_of_others(path, names)) {
-    return making_refused(fmt::format(
-        "{}: has the file {}, which the making of a store leaves when it is cut off, beside {}, "
-        "which it did not make: if that is a store that you brought back, delete {}",
-        path, mark_name, *other, mark_of(path)));
-  }
+  const auto has = has_store_or_room(path);
+  if (!has) return making_refused(has.error());
+  if (*has) return making;
   if (!put_mark(path)) return cannot(path, "cannot be written to");
   making.is_new_ = true;
   if (!making.remove_parts()) return cannot(path, "cannot be cleared");

@@ -20,6 +20,10 @@ bool is_being_made(const std::string& path);
 /// anything takes a part that cannot be opened for one that is missing or damaged.
 std::optional<std::string> why_no_access(const std::string& path, FileUse use);
 
+/// True: a start opens what is in the directory. False: it makes a store there, because there is
+/// none, or one whose making was cut off. The error, a sentence: it refuses the directory.
+std::expected<bool, std::string> has_store_or_room(const std::string& path);
+
 /// "another process owns PATH: ..."
 std::string owned_by_another(const std::string& path);
 

@@ -11,6 +11,7 @@
 #include "store/log/meta.hpp"
 #include "store/log/moving.hpp"
 #include "store/log/running_section.hpp"
+#include "store/log/shard_facts.hpp"
 #include "store/log/shards.hpp"
 #include "store/log/slots.hpp"
 
@@ -28,20 +29,17 @@ namespace {
 
 using Refusal = std::unexpected<StoreError>;
 
-Refusal refusal_at(const std::string& path, const std::string& why) {
-  return Refusal(StoreError{StoreError::Code::refused, path + ": " + why});
+Refusal refused_as(std::string why) {
+  return Refusal(StoreError{StoreError::Code::refused, std::move(why)});
 }
 
-/// A shard with what it says of itself.
+Refusal refusal_at(const std::string& path, const std::string& why) {
+  return refused_as(path + ": " + why);
+}
+
 struct Found {
   OpenedShard shard;
-  std::optional<StoreIdentity> identity;
-  std::optional<ClockMark> mark;
-  std::optional<std::uint64_t> number;  ///< Of which shard it is, if it is not the first.
-  Layout layout{};
-  StartMark start{};
-  std::optional<std::uint64_t> copied_at;  ///< Of a backup.
-  bool was_open = false;
+  ShardFacts facts;
   Families reindexed{};
 };
 
@@ -51,34 +49,20 @@ std::expected<Found, StoreError> open_shard(const DatabaseSettings& how, const I
   auto running = std::make_unique<RunningSection>();
   auto opened = Database::open(how, *running);
   if (!opened) return Refusal(std::move(opened.error()));
-  Found found;
+  auto facts = read_facts(**opened, *running);
+  if (!facts) return refused_as(std::move(facts.error()));
+  Found found{.shard = {}, .facts = std::move(*facts), .reindexed = {}};
   found.shard.db = std::move(*opened);
-  Meta meta(*found.shard.db);
-  std::string damage;
-  const auto note = [&](auto value) {
-    if (value) return std::move(*value);
-    if (damage.empty()) damage = value.error();
-    return std::decay_t<decltype(*value)>();
-  };
-  found.identity = note(meta.identity());
-  found.shard.noted_fence = note(meta.number(meta_fences)).value_or(0);
-  found.was_open = note(meta.number(meta_open)).value_or(0) != 0;
-  found.mark = note(meta.clock_mark());
-  found.number = note(meta.number(meta_shard));
-  found.layout = note(read_layout(meta));
-  found.start = note(read_start_mark(meta));
-  found.copied_at = note(meta.number(meta_copied_at));
-  if (!damage.empty()) {
-    return refusal_at(path, "is damaged: " + damage +
-                                ". Every key could run again, so it is not opened and nothing was "
-                                "changed: bring back a copy of the store");
-  }
+  found.shard.noted_fence = found.facts.noted_fence;
+  // Before the repair as well: lists that it makes without those records would lack them also when
+  // the file is back.
+  if (const auto why = why_files_lack(*found.shard.db); !why.empty()) return refused_as(why);
   const auto repaired = repair_index(*found.shard.db, *running, repair);
   if (!repaired) return refusal_at(path, "is damaged: " + repaired.error());
   found.reindexed = *repaired;
-  auto slots = make_slot_table(*found.shard.db, in_common);
-  if (!slots) return refusal_at(path, "is damaged: " + slots.error());
-  found.shard.table = embedded::keep_running_rows(std::move(running), std::move(*slots));
+  if (const auto why = why_files_lack(*found.shard.db); !why.empty()) return refused_as(why);
+  auto slots = make_slot_table(*found.shard.db, found.facts.counts, in_common);
+  found.shard.table = embedded::keep_running_rows(std::move(running), std::move(slots));
   return found;
 }
 
@@ -162,7 +146,7 @@ class Opening {
     sizes_ = sizes_of_one(options_.sizes, expected_shards());
     if (auto opened = add(0); !opened) return opened;
     found_.reserve(store_shards_max);  // The first one is looked at while others come.
-    const Found& first = found_.front();
+    const ShardFacts& first = found_.front().facts;
     if (first.number) return refusal_at(path_, is_a_shard(*first.number));
     layout_ = first.layout;
     shards_ = layout_.shards;
@@ -174,13 +158,8 @@ class Opening {
     for (std::uint32_t shard = 1; shard < layout_.folders; ++shard) {
       if (!has_store(folder_of(shard))) return refusal_at(path_, lacks_shard(shard));
       if (auto opened = add(shard); !opened) return opened;
-      const Found& found = found_.back();
-      const bool is_its = found.number == shard && found.identity && first.identity &&
-                          found.identity->store_id == first.identity->store_id;
-      if (!is_its) return refusal_at(folder_of(shard), has_other_shard(shard));
-      if (!found.start.fits(first.start) || found.copied_at != first.copied_at) {
-        return refusal_at(path_, is_of_another_start(shard));
-      }
+      std::string why = why_not_beside(first, shard, found_.back().facts, path_);
+      if (!why.empty()) return refused_as(std::move(why));
     }
     return {};
   }
@@ -199,7 +178,8 @@ class Opening {
         embedded::InCommon alone;
         auto opened = open_shard(settings_of(shard), {}, &alone);
         if (!opened) return Refusal(std::move(opened.error()));
-        if (!opened->shard.is_empty()) return refusal_at(path_, has_unknown_shard(shard));
+        std::string why = why_not_a_leftover(opened->facts, shard, path_);
+        if (!why.empty()) return refused_as(std::move(why));
       }
       if (auto dropped = drop(shard); !dropped) return dropped;
     }
@@ -237,10 +217,11 @@ class Opening {
     if (options_.reindexed && !opened->reindexed.is_empty()) {
       options_.reindexed(opened->reindexed.text());
     }
-    was_open_ = was_open_ || opened->was_open;
-    highest_fence_ = std::max(highest_fence_, opened->shard.noted_fence);
+    const ShardFacts& facts = opened->facts;
+    was_open_ = was_open_ || facts.was_open;
+    highest_fence_ = std::max(highest_fence_, facts.noted_fence);
     // All are of one clock, whose latest mark counts.
-    if (opened->mark && (!mark_ || mark_->store < opened->mark->store)) mark_ = opened->mark;
+    if (facts.mark && (!mark_ || mark_->store < facts.mark->store)) mark_ = facts.mark;
     found_.push_back(std::move(*opened));
     return {};
   }
@@ -248,7 +229,7 @@ class Opening {
   Done decide_identity() {
     clock_.emplace(options_.host ? *options_.host : this_host(), mark_);
     const auto census = [this] { return take_census(); };
-    auto settled = settle(found_.front().identity, settings_, options_, census);
+    auto settled = settle(found_.front().facts.identity, settings_, options_, census);
     if (!settled) return refusal_at(path_, settled.error());
     settled_ = std::move(*settled);
     settled_.which.place = path_;
@@ -310,7 +291,7 @@ class Opening {
       if (!allowed) return refusal_at(path_, allowed.error());
     }
     if (options_.restored) highest_fence_ += transitions::restored_fence_gap;
-    StartMark mark = found_.front().start;
+    StartMark mark = found_.front().facts.start;
     // Of a start that was cut off in between some may have the next one: it stays the next one.
     if (mark.next == mark.present) mark.next = StartMark::random();
     if (found_.size() > 1) {  // The others get it before the first one has it as its present one.
@@ -331,7 +312,7 @@ class Opening {
         meta.put_number(meta_fences, highest_fence_);
         found.shard.noted_fence = highest_fence_;
       }
-      const auto& copied_at = found_.front().copied_at;
+      const auto& copied_at = found_.front().facts.copied_at;
       if (options_.restored) {
         db.remove(Family::meta, meta_copied_at);
       } else if (copied_at) {
@@ -411,13 +392,7 @@ class Opening {
 bool OpenedShard::is_empty() {
   bool is_empty = true;
   table->visit([&](const Record*) { return is_empty = false; });
-  for (const Family family : {Family::evidence, Family::journals}) {
-    auto at = db->iterate(family);
-    at.to_first();
-    is_empty = is_empty && !at.is_on_key();
-    is_empty = is_empty && db->is_sound(at, family);
-  }
-  return is_empty;
+  return is_empty && has_no_lines(*db);
 }
 
 std::expected<OpenedStoreParts, StoreError> open_store(const std::string& path,

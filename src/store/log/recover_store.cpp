@@ -27,6 +27,7 @@
 #include <array>
 #include <filesystem>
 #include <map>
+#include <set>
 
 namespace idem::segments {
 namespace {
@@ -71,9 +72,10 @@ class ShardContent {
       if (goes_on && record) goes_on = show_running(std::move(*record), see);
     });
     for (const std::uint32_t file : db_.files_of_versions()) {
+      files_.insert(file);
       if (goes_on) goes_on = each_in(file, see);
     }
-    return goes_on && (unread_.empty() || each_behind_damage(see));
+    return goes_on && each_behind_damage(see);
   }
 
   /// With its request, as each() shows those that run.
@@ -127,16 +129,21 @@ class ShardContent {
     return see(std::move(*record));
   }
 
+  /// Of those that each_in() has not seen, also because their file is missing. A damaged table of
+  /// ids says nothing of the versions in files that were read to their end.
   bool each_behind_damage(const std::function<bool(Record&&)>& see) {
     bool is_whole = true;
     std::optional<RecordId> after;
     std::string bytes;
     do {
       const auto slice = db_.ids().slice(after, read_ids_at_once);
-      is_whole = is_whole && !slice.has_damage;
+      is_whole = is_whole && (unread_.empty() || !slice.has_damage);
       for (const IdEntry& entry : slice.entries) {
-        const auto unread = unread_.find(static_cast<std::uint32_t>(entry.place >> 32U));
-        if (unread == unread_.end() || (entry.place & 0xffffffffU) < unread->second) continue;
+        const auto file = static_cast<std::uint32_t>(entry.place >> 32U);
+        const auto unread = unread_.find(file);
+        const bool is_seen = unread == unread_.end() ? files_.contains(file)
+                                                     : (entry.place & 0xffffffffU) < unread->second;
+        if (is_seen) continue;
         const bool is_there = db_.read_version(entry.place, entry.size, bytes);
         const auto version = is_there ? version_in(bytes) : std::nullopt;
         if (!version || version->id != bytes_of(entry.id)) {
@@ -161,6 +168,7 @@ class ShardContent {
 
   RunningSection& running_;
   Database& db_;
+  std::set<std::uint32_t> files_;                  ///< Those that are there, at least in part.
   std::map<std::uint32_t, std::uint64_t> unread_;  ///< From where on a file cannot be read.
   std::string bytes_;
 };
@@ -200,7 +208,7 @@ class Recovering {
         why = healed.error();
         continue;
       }
-      auto looked = look_at_store(copy_, CutOffMove::shown);
+      auto looked = look_at_store(copy_, CutOffMove::shown, LookFor::recovery);
       if (!looked) {
         why = looked.error().why;
         continue;

@@ -454,11 +454,9 @@ class Slots final : public SlotTable {
 
 }  // namespace
 
-std::expected<std::unique_ptr<SlotTable>, std::string> make_slot_table(
-    Database& db, embedded::InCommon* in_common) {
-  auto counts = read_counts(db);
-  if (!counts) return std::unexpected(std::move(counts.error()));
-  return std::make_unique<Slots>(db, *counts, in_common);
+std::unique_ptr<SlotTable> make_slot_table(Database& db, const Counts& counts,
+                                           embedded::InCommon* in_common) {
+  return std::make_unique<Slots>(db, counts, in_common);
 }
 
 }  // namespace idem::segments

@@ -9,6 +9,7 @@
 
 #include <cstdint>
 #include <cstdio>
+#include <cstdlib>
 #include <filesystem>
 #include <optional>
 #include <string_view>
@@ -31,9 +32,14 @@ std::uint32_t masked_crc(std::string_view bytes) {
   return ((value >> 15U) | (value << 17U)) + 0xa282ead8U;
 }
 
-/// Where the last record ends in front of which all are whole.
-std::size_t end_of_whole_records(std::string_view bytes) {
-  std::size_t end = 0;
+struct WholeRecords {
+  std::size_t end = 0;        ///< Of the last one before which all are whole.
+  bool begins_again = false;  ///< There follows what the first one has.
+};
+
+WholeRecords whole_records_of(std::string_view bytes) {
+  WholeRecords whole;
+  std::string_view start;
   bool is_within = false;
   for (std::size_t at = 0; at + fragment_head_bytes <= bytes.size();) {
     const std::size_t left = manifest_block_bytes - at % manifest_block_bytes;
@@ -49,32 +55,90 @@ std::size_t end_of_whole_records(std::string_view bytes) {
     if (begins == is_within || part < full || part > last) break;
     if (fragment_head_bytes + size > std::min(left, bytes.size() - at)) break;
     if (crc != masked_crc(bytes.substr(at + fragment_head_bytes - 1, 1 + size))) break;
-    at += fragment_head_bytes + size;
+    const auto fragment = bytes.substr(at, fragment_head_bytes + size);
+    if (start.empty()) {
+      start = fragment;
+    } else if (fragment == start) {
+      whole.begins_again = true;
+      break;
+    }
+    at += fragment.size();
     is_within = part == first || part == middle;
-    if (!is_within) end = at;
+    if (!is_within) whole.end = at;
   }
-  return end;
+  return whole;
+}
+
+struct FoundList {
+  std::string path;
+  std::string bytes;
+  WholeRecords whole;
+};
+
+std::optional<FoundList> list_of(const std::string& index) {
+  const auto name = whole_file(index + "/CURRENT");
+  if (!name || !name->starts_with("MANIFEST-") || !name->ends_with('\n')) return std::nullopt;
+  const std::string path = index + "/" + name->substr(0, name->size() - 1);
+  auto bytes = whole_file(path);
+  if (!bytes) return std::nullopt;
+  const WholeRecords whole = whole_records_of(*bytes);
+  return FoundList{path, std::move(*bytes), whole};
+}
+
+/// Likewise; more follows after its whole records.
+std::optional<FoundList> torn_list_of(const std::string& index) {
+  auto list = list_of(index);
+  if (list && (list->whole.end == 0 || list->whole.end == list->bytes.size())) list.reset();
+  return list;
 }
 
 }  // namespace
 
+bool has_a_list_twice(const std::string& index) {
+  const auto list = list_of(index);
+  return list && list->whole.begins_again;
+}
+
 bool mend_torn_manifest(const std::string& index, const std::function<bool()>& is_whole) {
-  const auto name = whole_file(index + "/CURRENT");
-  if (!name || !name->starts_with("MANIFEST-") || !name->ends_with('\n')) return false;
-  const std::string path = index + "/" + name->substr(0, name->size() - 1);
-  const auto bytes = whole_file(path);
-  if (!bytes) return false;
-  const std::size_t end = end_of_whole_records(*bytes);
-  if (end == 0 || end == bytes->size()) return false;
-  const std::string kept = path + std::string(torn);
-  if (!write_whole(index, kept, *bytes)) return false;
-  if (!write_whole(index, path, std::string_view(*bytes).substr(0, end)) || !is_whole()) {
+  const auto list = torn_list_of(index);
+  if (!list) return false;
+  const std::string kept = list->path + std::string(torn);
+  if (!write_whole(index, kept, list->bytes)) return false;
+  const auto cut = std::string_view(list->bytes).substr(0, list->whole.end);
+  if (!write_whole(index, list->path, cut) || !is_whole()) {
     // If that fails, the next start does it.
-    (void)std::rename(kept.c_str(), path.c_str());
+    (void)std::rename(kept.c_str(), list->path.c_str());
     return false;
   }
   ::unlink(kept.c_str());
   return true;
+}
+
+std::optional<MendedIndex> MendedIndex::of(const std::string& index) {
+  namespace fs = std::filesystem;
+  const auto list = torn_list_of(index);
+  if (!list) return std::nullopt;
+  std::error_code code;
+  std::string name = (fs::temp_directory_path(code) / "idem-look-XXXXXX").string();
+  if (code || ::mkdtemp(name.data()) == nullptr) return std::nullopt;
+  MendedIndex mended(name);
+  const fs::path folder = name;
+  for (const auto& entry : fs::directory_iterator(index, code)) {
+    const fs::path& file = entry.path();
+    if (file != list->path) {
+      fs::create_symlink(fs::absolute(file), folder / file.filename(), code);
+    }
+    if (code) return std::nullopt;
+  }
+  const std::string path = folder / fs::path(list->path).filename();
+  const auto cut = std::string_view(list->bytes).substr(0, list->whole.end);
+  if (code || !write_whole(name, path, cut)) return std::nullopt;
+  return mended;
+}
+
+MendedIndex::~MendedIndex() {
+  std::error_code code;
+  if (!folder_.empty()) std::filesystem::remove_all(folder_, code);
 }
 
 bool undo_unfinished_mending(const std::string& index) {

@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <filesystem>
 #include <iterator>
 #include <utility>
 
@@ -34,6 +35,15 @@ VersionFiles::VersionFiles(std::string folder, const LogSizes& sizes, Background
       file_bytes_(sizes.segment_bytes),
       background_(background) {
   files_.keep_open_at_most(static_cast<int>(sizes.open_files / 3));
+}
+
+std::expected<void, std::string> VersionFiles::look() {
+  is_look_ = true;
+  // A start makes a missing folder anew, and both miss what should be in it.
+  std::error_code code;
+  const auto state = std::filesystem::status(files_.folder(), code);
+  if (state.type() == std::filesystem::file_type::not_found) return {};
+  return files_.look();
 }
 
 // Of what a look has in memory, the parts of deleted files have no present version.
@@ -96,21 +106,24 @@ void VersionFiles::start_writing() {
   });
 }
 
-void VersionFiles::write_again(std::uint64_t place, std::string_view versions) {
-  if (versions.empty()) return;
+bool VersionFiles::write_again(std::uint64_t place, std::string_view versions) {
+  if (versions.empty()) return true;
   const std::uint32_t file = file_of(place);
+  // Those before the last are deleted once nothing is in them; the last may not have been made.
+  const bool is_new = !files_.has(file) && (files_.is_empty() || file > files_.last());
+  const auto from = beside_.lower_bound(std::uint64_t{file} << 32U);
+  const bool is_begun = from != beside_.end() && file_of(from->first) == file;
+  const bool had_more = is_new && !is_begun && offset_of(place) > 0;
   if (is_look_) {
     std::string found;
     const bool has = read_at(files_.file(file), offset_of(place), versions.size(), found);
     if (!has || found != versions) beside_.insert_or_assign(place, versions);
-    return;
+    return !had_more;
   }
-  if (!files_.has(file)) {
-    // Those before the last are deleted once nothing is in them; the last may not have been made.
-    if (!files_.is_empty() && file < files_.last()) return;
-    files_.make(file);
-  }
-  write(file, offset_of(place), versions);
+  if (had_more) return false;
+  if (is_new) files_.make(file);
+  if (files_.has(file)) write(file, offset_of(place), versions);
+  return true;
 }
 
 void VersionFiles::write(std::uint32_t number, std::uint64_t offset, std::string_view bytes) {

@@ -26,10 +26,7 @@ class VersionFiles {
 
   std::expected<void, std::string> open() { return files_.open(); }
   /// To read alone, beside the process that writes; changes nothing.
-  std::expected<void, std::string> look() {
-    is_look_ = true;
-    return files_.look();
-  }
+  std::expected<void, std::string> look();
   /// Of a start: where the next versions go; behind all that are there.
   void go_on_at(std::uint64_t place);
 
@@ -38,8 +35,9 @@ class VersionFiles {
   /// At next(), for the commit of this number.
   void append(std::string_view versions, std::uint64_t commit);
   /// Of a start: what the log has for this place. Skips a file that was deleted since, and makes
-  /// the one that is to be the last. A look keeps in memory what the file has not.
-  void write_again(std::uint64_t place, std::string_view versions);
+  /// the one that is to be the last. A look keeps in memory what the file has not. False: the file
+  /// is missing, and had more than the log has.
+  [[nodiscard]] bool write_again(std::uint64_t place, std::string_view versions);
 
   /// False: the file has no such bytes, or is gone.
   bool read(std::uint64_t place, std::size_t size, std::string& into);

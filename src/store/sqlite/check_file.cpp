@@ -5,6 +5,7 @@
 #include "store/file_access.hpp"
 #include "store/sqlite/check_rows.hpp"
 #include "store/sqlite/failure.hpp"
+#include "store/sqlite/file_judgement.hpp"
 #include "store/sqlite/identity.hpp"
 #include "store/sqlite/log_doubts.hpp"
 #include "store/sqlite/meta.hpp"
@@ -53,17 +54,26 @@ std::string store_id_in(sqlite3* db) {
 
 /// That it is a store of this version, before anything reads its tables.
 std::expected<void, StoreFileError> check_kind(sqlite3* db, const std::string& path) {
-  if (number_of(db, "PRAGMA application_id") != application_id) {
+  const auto owner = number_of(db, "PRAGMA application_id");
+  const auto version = number_of(db, "PRAGMA user_version");
+  if (owner == 0 && version == 0 && number_of(db, "SELECT count(*) FROM sqlite_schema") == 0) {
+    return std::unexpected(StoreFileError{Kind::empty, path + ": is empty, and no store of Idem"});
+  }
+  if (owner != application_id) {
     return check_refused(path + ": is no store of Idem; write the path of a store or of a backup");
   }
-  const auto version = number_of(db, "PRAGMA user_version");
   const auto latest = migrations().back().version;
   if (version == latest) return {};
+  if (version < latest) {
+    return check_refused(fmt::format(
+        "{}: has schema version {}, and this program reads version {}: {} to upgrade it, or use "
+        "the program of its version",
+        path, version, latest, needs_migration));
+  }
   return check_refused(fmt::format(
-      "{}: has schema version {}, and this program reads version {}: use the program of its version"
-      "{}",
-      path, version, latest,
-      version < latest ? ", or upgrade the store first (idem migrate)" : ""));
+      "{}: has schema version {}, and this program reads version {}: use the program of its "
+      "version",
+      path, version, latest));
 }
 
 constexpr int links_max = 40;  // As the kernel.
@@ -80,45 +90,11 @@ void check_structure(sqlite3* db, FileFindings& findings) {
   }
 }
 
-/// What Meta reads, in a database in memory, because Meta ends the process at a failure: the file
-/// may be damaged, and its owner may end meanwhile. Null: it cannot be read.
-Connection copy_of_meta(sqlite3* db) {
-  sqlite3* raw = nullptr;
-  const int code = sqlite3_open_v2(":memory:", &raw, SQLITE_OPEN_READWRITE, nullptr);
-  Connection copy(raw);
-  if (code != SQLITE_OK) return nullptr;
-  struct Table {
-    std::string name;
-    std::string columns;
-  };
-  const Table tables[] = {{"idem_meta", "name, value, checksum"},
-                          {"idem_digest_secrets", "generation, id"},
-                          {"idem_route_names", "position, methods, pattern, name, formerly"}};
-  for (const auto& [table, columns] : tables) {
-    const std::string made = fmt::format("CREATE TABLE {} ({}, PRIMARY KEY ({}))", table, columns,
-                                         columns.substr(0, columns.find(',')));
-    if (!text_value(raw, made.c_str())) return nullptr;
-    const std::string all = fmt::format("SELECT {} FROM {}", columns, table);
-    TolerantRows rows(db, all.c_str());
-    while (rows.step()) {
-      if (!rows.copy_to(raw, table)) return nullptr;
-    }
-    if (!rows.failure().empty()) return nullptr;
-  }
-  return copy;
-}
-
-/// Identity, fences and clock.
+/// Clock and fences; judge_content() says whether they can be trusted.
 void check_meta(sqlite3* db, StoreFileReport& report, FileFindings& findings) {
   const Connection copy = copy_of_meta(db);
-  if (!copy) {
-    return findings.add("identity", std::string("it cannot be read: ") + sqlite3_errmsg(db),
-                        file_todo::table);
-  }
+  if (!copy) return;
   Meta meta(copy.get());
-  if (const auto damage = meta.what_is_damaged()) {
-    findings.add("identity", *damage, file_todo::table);
-  }
   const auto high_water = meta.fence_high_water();
   if (findings.highest_fence > high_water) {
     findings.add("fences",
@@ -143,6 +119,17 @@ std::expected<std::optional<std::string>, StoreFileError> look_at_log(const std:
   return std::nullopt;
 }
 
+std::expected<void, StoreFileError> judge_as_a_start(sqlite3* db, const std::string& path) {
+  const auto judged = judge_content(db, migrations().back().version);
+  if (judged) return {};
+  auto failure = last_failure(db, path, FileUse::reading);
+  if (!failure) return check_refused(path + ": " + judged.error());
+  const bool is_the_files = failure->kind == SqliteFailure::Kind::corrupt ||
+                            failure->kind == SqliteFailure::Kind::no_store;
+  return std::unexpected(
+      StoreFileError{is_the_files ? Kind::refused : Kind::failed, std::move(failure->why)});
+}
+
 /// Calls `read` as with_snapshot() does. A file that cannot be read without what its log has lost
 /// is refused because of the log.
 std::expected<void, StoreFileError> read_store(
@@ -153,7 +140,9 @@ std::expected<void, StoreFileError> read_store(
   }
   if (const auto why = why_log_has_no_database(path)) return check_refused(path + ": " + *why);
   auto done = with_snapshot(path, read);
-  if (done || done.error().kind != Kind::refused) return done;
+  const bool may_be_the_logs =
+      !done && (done.error().kind == Kind::refused || done.error().kind == Kind::empty);
+  if (!may_be_the_logs) return done;
   const auto judged = judge_written_log(path + "-wal");
   if (!judged) return done;
   const auto why = why_log_refuses(path + "-wal", *judged, nullptr);
@@ -197,6 +186,8 @@ std::expected<StoreFileReport, StoreFileError> check_database(sqlite3* db, const
   report.bytes = bytes_of(db);
   report.store_id = store_id_in(db);
   FileFindings findings(report);
+  const auto judged = judge_content(db, migrations().back().version);
+  if (!judged) findings.add("the file", judged.error(), file_todo::key);
   check_structure(db, findings);
   check_rows(db, report, findings, progress);
   check_meta(db, report, findings);
@@ -204,7 +195,8 @@ std::expected<StoreFileReport, StoreFileError> check_database(sqlite3* db, const
 }
 
 std::expected<StoreFileReport, StoreFileError> look_at_file(const std::string& path,
-                                                            const IdentitySettings& settings) {
+                                                            const IdentitySettings& settings,
+                                                            LookDepth depth) {
   const std::string real = path_to_read(path);
   StoreFileReport report;
   auto done = read_store(real, [&](Snapshot& snapshot) -> std::expected<void, StoreFileError> {
@@ -215,7 +207,15 @@ std::expected<StoreFileReport, StoreFileError> look_at_file(const std::string& p
     report.store_id = store_id_in(db);
     auto looked = look_at_log(real, db, report);
     if (!looked) return std::unexpected(std::move(looked.error()));
-    report.contradiction = *looked ? std::move(**looked) : contradiction_in(db, settings);
+    if (*looked) {
+      report.contradiction = std::move(**looked);
+      return {};
+    }
+    // What a process has open it judged at its start, and a handover does not wait for long.
+    if (depth == LookDepth::whole && !OwnerLock(real).is_taken()) {
+      if (auto judged = judge_as_a_start(db, real); !judged) return judged;
+    }
+    report.contradiction = contradiction_in(db, settings);
     return {};
   });
   if (!done) return std::unexpected(std::move(done.error()));

@@ -14,7 +14,8 @@ std::expected<StoreFileReport, StoreFileError> check_file(const std::string& pat
 
 /// As StoreFileKind::look.
 std::expected<StoreFileReport, StoreFileError> look_at_file(const std::string& path,
-                                                            const IdentitySettings& settings);
+                                                            const IdentitySettings& settings,
+                                                            LookDepth depth);
 
 /// Checks an open database, whose file must not change meanwhile: its structure (SQLite's
 /// integrity_check), and each record, answer, request, line of evidence and line of a journal.

@@ -81,6 +81,12 @@ SqliteFailure failure_of(sqlite3* db, const std::string& path, FileUse use) {
   }
 }
 
+std::optional<SqliteFailure> last_failure(sqlite3* db, const std::string& path, FileUse use) {
+  const int code = sqlite3_errcode(db) & 0xff;
+  if (code == SQLITE_OK || code == SQLITE_ROW || code == SQLITE_DONE) return std::nullopt;
+  return failure_of(db, path, use);
+}
+
 std::optional<std::string> why_no_access(const std::string& path, FileUse use) {
   const std::string log = path + "-wal";
   struct stat found{};

@@ -28,6 +28,9 @@ int error_of(sqlite3* db) noexcept;
 /// Of the last call on `db`, which has the database at `path`.
 SqliteFailure failure_of(sqlite3* db, const std::string& path, FileUse use);
 
+/// Likewise; none: that call did not fail.
+std::optional<SqliteFailure> last_failure(sqlite3* db, const std::string& path, FileUse use);
+
 /// Why this process may not use the database at `path`, or its log. `path` is no link.
 std::optional<std::string> why_no_access(const std::string& path, FileUse use);
 

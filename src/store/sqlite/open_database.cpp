@@ -7,12 +7,12 @@
 #include "store/sqlite/buffered_log.hpp"
 #include "store/sqlite/check_file.hpp"
 #include "store/sqlite/failure.hpp"
+#include "store/sqlite/file_judgement.hpp"
 #include "store/sqlite/identity.hpp"
 #include "store/sqlite/log_doubts.hpp"
 #include "store/sqlite/meta.hpp"
 #include "store/sqlite/migrations.hpp"
 #include "store/sqlite/own_connection.hpp"
-#include "store/sqlite/read_all_records.hpp"
 #include "store/sqlite/restore_file.hpp"
 #include "store/sqlite/route_names.hpp"
 
@@ -64,7 +64,6 @@ class Opener {
   Opening<void> settle_log();
   Opening<void> check_owner();
   Opening<void> configure();
-  Opening<void> check_whole();
   Opening<void> migrate();
 
   Opening<void> run(const std::string& sql);
@@ -91,7 +90,6 @@ Opening<Connection> Opener::open() {
   if (done) done = check_owner();
   if (done) done = settle_log();
   if (done) done = configure();
-  if (done) done = check_whole();
   if (done) done = migrate();
   if (!done) return std::unexpected(std::move(done.error()));
   return std::move(connection_);
@@ -102,7 +100,6 @@ Opening<Connection> Opener::adopt(sqlite3* db) {
   connection_.reset(db);
   beside_others_ = true;
   auto done = check_owner();
-  if (done) done = check_whole();
   if (done) done = migrate();
   // By now it has written, and so holds the lock that keeps others out.
   if (done && is_open_to_others(db)) {
@@ -245,13 +242,6 @@ Opening<void> Opener::configure() {
                   limits::sqlite_cache_bytes / 1024));
 }
 
-Opening<void> Opener::check_whole() {
-  const auto verdict = ask("PRAGMA quick_check(1)");
-  if (!verdict) return std::unexpected(verdict.error());
-  if (*verdict == "ok") return {};
-  return open_refused(fmt::format("{}: is corrupt: {}", path_, *verdict));
-}
-
 Opening<void> Opener::migrate() {
   const auto latest = migrations().back().version;
   if (version_ > latest) {
@@ -261,9 +251,8 @@ Opening<void> Opener::migrate() {
   }
   if (version_ < latest && !empty_ && !options_.migrate) {
     return open_refused(
-        fmt::format("{}: has schema version {}, and this program needs {}: start with "
-                    "--migrate to upgrade it",
-                    path_, version_, latest));
+        fmt::format("{}: has schema version {}, and this program needs {}: {} to upgrade it", path_,
+                    version_, latest, needs_migration));
   }
   // Without spills, all writes reach the file at the commit, where a full disk is still an error.
   std::string script = "PRAGMA cache_spill=OFF; BEGIN IMMEDIATE;";
@@ -274,14 +263,6 @@ Opening<void> Opener::migrate() {
       fmt::format("PRAGMA application_id={}; PRAGMA user_version={};", application_id, latest);
   // Left open: the identity of a new store is made in the same transaction.
   if (!run(script)) return upgrade_failure(latest);
-  const auto tables = ask_number(
-      "SELECT count(*) FROM sqlite_schema WHERE type = 'table' AND name IN"
-      " ('idem_running', 'idem_slots', 'idem_requests', 'idem_evidence', 'idem_meta',"
-      " 'idem_route_names', 'idem_digest_secrets')"
-      " OR name = 'slots_by_due'");
-  if (!tables) return std::unexpected(tables.error());
-  if (*tables != 8)
-    return open_refused(fmt::format("{}: tables are missing: it is damaged", path_));
   return {};
 }
 
@@ -367,28 +348,23 @@ std::optional<std::string> why_no_room_to_end_attempts(sqlite3* db, const std::s
   return embedded::why_too_full(std::filesystem::path(path).parent_path(), needed, needed);
 }
 
-/// Before anything trusts the clock, the fences and the identity.
-std::optional<std::string> why_untrusted(Meta& meta, std::int64_t version_before) {
-  if (version_before == 0) return std::nullopt;
-  if (version_before < Meta::first_version_with_checksums) {
-    meta.add_checksums();
-    return std::nullopt;
-  }
-  const auto damage = meta.what_is_damaged();
-  if (!damage) return std::nullopt;
-  return "is damaged: " + *damage +
-         ". Every key could run again, so it is not opened and nothing was changed: bring back a "
-         "copy of the file that has all of its records";
-}
-
 /// Completes the transaction that migrate() began. After an error the transaction stays open.
 std::expected<OpenedDatabase, StoreError> finish(Connection& connection, const std::string& path,
                                                  std::int64_t version_before,
                                                  const IdentitySettings& settings,
                                                  const SqliteOptions& options) {
   sqlite3* db = connection.get();
+  // Before anything trusts the content, and before the commit: a file that is refused stays as it
+  // was.
+  auto all = judge_content(db, version_before);
+  if (!all) {
+    auto failure = last_failure(db, path, FileUse::writing);
+    return open_refused(failure ? std::move(failure->why) : path + ": " + all.error());
+  }
   Meta meta(db);
-  if (const auto why = why_untrusted(meta, version_before)) return open_refused(path + ": " + *why);
+  if (version_before != 0 && version_before < Meta::first_version_with_checksums) {
+    meta.add_checksums();
+  }
   const bool is_snapshot = options.which.copied && options.which.copied->is_snapshot;
   const bool was_cut_off = meta.is_open() && !is_snapshot;
   if (was_cut_off && path.starts_with('/')) {
@@ -426,9 +402,6 @@ std::expected<OpenedDatabase, StoreError> finish(Connection& connection, const s
     meta.digest_secrets_changed();
     write_naming(db, naming);
   }
-  // Before the commit: a file that is refused stays as it was.
-  auto seen = read_all_records(db);
-  if (!seen) return open_refused(fmt::format("{}: is corrupt: {}", path, seen.error()));
   if (sqlite3_exec(db, "COMMIT; PRAGMA cache_spill=ON", nullptr, nullptr, nullptr) != SQLITE_OK) {
     return open_refused(failure_of(db, path, FileUse::writing).why);
   }
@@ -436,10 +409,10 @@ std::expected<OpenedDatabase, StoreError> finish(Connection& connection, const s
   OpenFile file(db, has_path ? path : std::string());
   if (options.opened) options.opened(*which);
   return OpenedDatabase{
-      std::move(connection),  std::move(*identity),
-      std::move(naming),      std::move(clock),
-      std::move(seen->index), std::max(meta.fence_high_water(), seen->highest_fence),
-      std::move(file),        was_cut_off,
+      std::move(connection), std::move(*identity),
+      std::move(naming),     std::move(clock),
+      std::move(all->index), std::max(meta.fence_high_water(), all->highest_fence),
+      std::move(file),       was_cut_off,
       options.restored};
 }
 

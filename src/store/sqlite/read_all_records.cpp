@@ -2,9 +2,9 @@
 
 #include "core/record/stored_record_codec.hpp"
 #include "store/sqlite/running_table.hpp"
+#include "store/sqlite/tolerant_rows.hpp"
 
 #include <algorithm>
-#include <optional>
 #include <vector>
 
 namespace idem::sqlite {
@@ -35,50 +35,47 @@ Fence fence_in(const RecordId& id, std::string_view bytes) {
   return record ? record->fence().value_or(0) : 0;
 }
 
-/// Shows slot, id and row of each to `see`. False: an id has another length.
+/// Shows slot, id and row of each to `see`. The error, a sentence: an id has another length, or
+/// SQLite fails.
 template <class See>
-bool read_settled(sqlite3* db, std::string_view sql, See see) {
-  Statement rows(db, sql);
+std::expected<void, std::string> read_settled(sqlite3* db, const char* sql, See see) {
+  TolerantRows rows(db, sql);
   while (rows.step()) {
     RecordId id;
     const std::string_view bytes = rows.bytes(1);
-    if (bytes.size() != id.bytes.size()) {
-      rows.reset();
-      return false;
-    }
+    if (bytes.size() != id.bytes.size()) return std::unexpected("a settled record has lost its id");
     bytes.copy(reinterpret_cast<char*>(id.bytes.data()), id.bytes.size());
     see(rows.integer(0), id, rows);
   }
-  return true;
+  if (rows.failure().empty()) return {};
+  return std::unexpected(rows.failure());
 }
 
 }  // namespace
 
-std::expected<AllRecords, std::string_view> read_all_records(sqlite3* db) {
+std::expected<AllRecords, std::string> read_all_records(sqlite3* db) {
   Fence highest = 0;
-  Statement running(db, "SELECT id, record FROM idem_running");
+  TolerantRows running(db, "SELECT id, record FROM idem_running");
   while (running.step()) {
-    if (const auto id = RunningTable::id_in(running.bytes(0))) {
-      highest = std::max(highest, fence_in(*id, running.bytes(1)));
-      continue;
-    }
-    running.reset();
-    return std::unexpected("a running record has lost its id");
+    const auto id = RunningTable::id_in(running.bytes(0));
+    if (!id) return std::unexpected("a running record has lost its id");
+    highest = std::max(highest, fence_in(*id, running.bytes(1)));
   }
+  if (!running.failure().empty()) return std::unexpected(running.failure());
   std::vector<IdIndex::Entry> entries;
   IdSum of_rows;
   IdSum of_index;
-  const bool is_whole = read_settled(db, "SELECT slot, id, record FROM idem_slots NOT INDEXED",
-                                     [&](std::int64_t slot, const RecordId& id, Statement& row) {
-                                       of_rows.add(slot, id);
-                                       entries.push_back({IdIndex::head_of(id), slot});
-                                       highest = std::max(highest, fence_in(id, row.bytes(2)));
-                                     }) &&
-                        read_settled(db, "SELECT slot, id FROM idem_slots INDEXED BY slots_by_due",
-                                     [&](std::int64_t slot, const RecordId& id, Statement&) {
-                                       of_index.add(slot, id);
-                                     });
-  if (!is_whole) return std::unexpected("a settled record has lost its id");
+  auto read = read_settled(db, "SELECT slot, id, record FROM idem_slots NOT INDEXED",
+                           [&](std::int64_t slot, const RecordId& id, TolerantRows& row) {
+                             of_rows.add(slot, id);
+                             entries.push_back({IdIndex::head_of(id), slot});
+                             highest = std::max(highest, fence_in(id, row.bytes(2)));
+                           });
+  if (!read) return std::unexpected(std::move(read.error()));
+  read = read_settled(
+      db, "SELECT slot, id FROM idem_slots INDEXED BY slots_by_due",
+      [&](std::int64_t slot, const RecordId& id, TolerantRows&) { of_index.add(slot, id); });
+  if (!read) return std::unexpected(std::move(read.error()));
   if (of_rows != of_index) return std::unexpected("a settled record has two ids");
   return AllRecords{IdIndex(std::move(entries)), highest};
 }

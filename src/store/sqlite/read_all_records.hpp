@@ -4,7 +4,7 @@
 #include "store/sqlite/connection.hpp"
 
 #include <expected>
-#include <string_view>
+#include <string>
 
 namespace idem::sqlite {
 
@@ -14,8 +14,8 @@ struct AllRecords {
 };
 
 /// What a start learns from all rows. The error: a row has lost its id, so its key is unknown and
-/// no key would be safe to run. The file has each id twice, in its row and in an index; a damaged
-/// copy differs from the other.
-std::expected<AllRecords, std::string_view> read_all_records(sqlite3* db);
+/// no key would be safe to run; or SQLite cannot read them all. The file has each id twice, in its
+/// row and in an index; a damaged copy differs from the other.
+std::expected<AllRecords, std::string> read_all_records(sqlite3* db);
 
 }  // namespace idem::sqlite

@@ -1,6 +1,7 @@
 #include "store/sqlite/recover_file.hpp"
 
 #include "core/naming/copied_identity.hpp"
+#include "store/file_access.hpp"
 #include "store/recovering.hpp"
 #include "store/restoring.hpp"
 #include "store/sqlite/backup_file.hpp"

@@ -149,7 +149,10 @@ class FileAccess : public testing::TestWithParam<LocalStore> {
            return store ? std::string() : store.error();
          }},
         {"check", [this, of_file] { return of_file(kind().check(path(), {})); }},
-        {"look", [this, of_file] { return of_file(kind().look(path(), test_settings())); }},
+        {"look",
+         [this, of_file] {
+           return of_file(kind().look(path(), test_settings(), LookDepth::whole));
+         }},
         {"backup", [this, of_file, other] { return of_file(kind().backup(path(), other, {})); }},
         {"restore", [this, of_file,
                      other] { return of_file(kind().restore({.from = path(), .path = other})); }},
@@ -276,7 +279,7 @@ TEST_P(FileAccess, S22_a_link_to_nothing_is_no_place_for_a_new_store) {
   fs::create_symlink(path("not mounted"), link);
   const auto store = open(link);
   ASSERT_FALSE(store);
-  const auto looked = kind().look(link, test_settings());
+  const auto looked = kind().look(link, test_settings(), LookDepth::whole);
   ASSERT_FALSE(looked);
   EXPECT_NE(looked.error().kind, StoreFileError::Kind::not_found) << "a start makes none there";
   for (const std::string& why : {store.error(), looked.error().why}) {

@@ -135,7 +135,10 @@ TEST_F(LogCutOff, T01_a_whole_store_without_a_part_is_not_made_anew) {
   EXPECT_NE(refusal().find("its log is missing"), std::string::npos) << refusal();
   EXPECT_FALSE(fs::exists(path("/commits")));
   fs::rename(folder_.file("elsewhere"), path("/commits"));
-  for (const char* const part : {"/index", "/records", "/ids"}) {
+  fs::rename(path("/index"), folder_.file("elsewhere"));
+  EXPECT_NE(refusal().find("its index is missing"), std::string::npos) << refusal();
+  fs::rename(folder_.file("elsewhere"), path("/index"));
+  for (const char* const part : {"/records", "/ids"}) {
     fs::remove_all(path(part));
     open();
     EXPECT_EQ(outcome_of(1), "replay") << "its log has all";
@@ -169,6 +172,21 @@ TEST_F(LogCutOff, T16_a_torn_list_of_files_is_ended_where_it_is_whole) {
   const auto report = segments::check_store(path(), {});
   ASSERT_TRUE(report) << report.error().why;
   EXPECT_EQ(report->found, 0);
+}
+
+// RocksDB takes that for a fault of its own, and aborts.
+TEST_F(LogCutOff, S22_a_list_of_files_that_is_there_twice_ends_no_process) {
+  open();
+  complete(1);
+  store_.reset();
+  const std::string list = manifest();
+  const std::string bytes = content_of(list);
+  put_content(list, bytes + bytes);
+  const auto report = segments::check_store(path(), {});
+  ASSERT_TRUE(report) << report.error().why;
+  EXPECT_EQ(content_of(list), bytes + bytes) << "a check changes nothing";
+  open();
+  EXPECT_EQ(outcome_of(1), "replay");
 }
 
 // Where the log has not all that the shorter list lacks, a start would delete what that list does

@@ -167,7 +167,7 @@ TEST_F(LogIndexDamage, S22_no_damage_to_the_index_ends_a_process_or_lets_a_key_r
       if (kind == "cut") put_content(file, whole.substr(0, size / 2));
       if (kind == "gone") fs::remove(file);
       ++cases;
-      const auto judged = segments::identify_store(path(), test_settings());
+      const auto judged = segments::identify_store(path(), test_settings(), LookDepth::whole);
       auto store = try_open();
       EXPECT_EQ(judged.has_value(), store.has_value()) << "the look says what the start says";
       const auto report = segments::check_store(path(), {});
@@ -206,6 +206,39 @@ TEST_F(LogIndexDamage, S22_no_damage_to_the_index_ends_a_process_or_lets_a_key_r
   EXPECT_GT(failed_while_serving, 0);
   EXPECT_EQ(refusals.size(), 4U);
   EXPECT_EQ(repairs.size(), 4U);
+}
+
+// RocksDB itself opens the first sixteen alone when it starts, and each of them when it looks.
+TEST_F(LogIndexDamage, S22_a_start_looks_at_the_end_of_each_of_many_files) {
+  fill(5);
+  for (std::uint64_t turn = 1; turn <= 3; ++turn) {
+    open();
+    must(a_complete(run(20'000 + turn)));
+    must(AppendLine{"j", turn, "another line"});
+    store_.reset();
+  }
+  fs::remove_all(sound());
+  fs::copy(path(), sound(), fs::copy_options::recursive);
+  const auto files = tables();
+  ASSERT_GT(files.size(), 16U);
+  for (const std::string& table : files) {
+    SCOPED_TRACE(table);
+    bring_back();
+    const std::string file = path("/index/" + table);
+    const std::string whole = content_of(file);
+    // The last is as if another file had its name.
+    const auto place = std::ranges::find(files, table) - files.begin();
+    if (place % 3 == 0) put_content(file, whole.substr(0, whole.size() - 20));
+    if (place % 3 == 1) put_content(file, whole + std::string(20, 'x'));
+    if (place % 3 == 2) put_content(file, "x" + whole);
+    const auto judged = segments::identify_store(path(), test_settings(), LookDepth::whole);
+    const auto store = try_open();
+    ASSERT_EQ(judged.has_value(), store.has_value())
+        << (store ? judged.error().why : store.error().detail);
+    if (store) continue;
+    EXPECT_NE(store.error().detail.find(table), std::string::npos) << store.error().detail;
+    EXPECT_EQ(store.error().detail, judged.error().why);
+  }
 }
 
 // A start does not read so far: the reaper meets it, and the others go on.

@@ -3,6 +3,7 @@
 #include "store/log/check_store.hpp"
 #include "store/log/commit_log.hpp"
 #include "store/log/log_store.hpp"
+#include "store/log/recover_store.hpp"
 #include "store_conformance/log/runs.hpp"
 #include "store_conformance/lost_medium.hpp"
 
@@ -202,6 +203,31 @@ TEST_F(LogProgress, a_copy_has_a_mark_of_its_own) {
   const auto cut = segments::check_store(backup, {});
   ASSERT_FALSE(cut);
   EXPECT_NE(cut.error().why.find("its log ends before its"), std::string::npos) << cut.error().why;
+}
+
+TEST_F(LogProgress,
+       S03_a_recovery_of_a_log_that_lost_its_end_says_from_when_on_keys_may_be_missing) {
+  open();
+  complete(1);
+  const std::string earlier = content_of(log_file());
+  const StoreTime before = clock.now();
+  clock.advance(10s);
+  for (int number = 2; number <= 9; ++number) complete(number);
+  wait_for_mark();
+  kill();
+  put_content(log_file(), earlier);
+  expect_refused("its log ends before its mark");
+  const std::string made = folder_.file("made");
+  const auto recovered = segments::recover_store({.from = path(), .to = made});
+  ASSERT_TRUE(recovered) << recovered.error().why;
+  EXPECT_TRUE(recovered->lacks_keys);
+  ASSERT_TRUE(recovered->lacks_from);
+  EXPECT_LE(*recovered->lacks_from, before);
+  EXPECT_EQ(content_of(log_file()), earlier) << "the store itself stays as it is";
+  fs::rename(path(), folder_.file("damaged"));
+  fs::rename(made, path());
+  open();
+  EXPECT_EQ(outcome_of(1), "replay");
 }
 
 // What a repair of the store does, once the loss is known.

@@ -121,7 +121,7 @@ class KilledStore : public testing::Test {
     const auto report = sqlite::check_file(path(), {});
     ASSERT_TRUE(!report || report->found > 0);
     EXPECT_EQ(report ? path() + ": " + report->findings.back().what : report.error().why, why);
-    const auto looked = sqlite::look_at_file(path(), test_settings());
+    const auto looked = sqlite::look_at_file(path(), test_settings(), LookDepth::whole);
     EXPECT_EQ(looked ? path() + ": " + looked->contradiction : looked.error().why, why);
     const auto backup = sqlite::backup_file(path(), folder_.file("backup"), {});
     ASSERT_FALSE(backup);

@@ -93,7 +93,8 @@ TEST_F(SqliteRecovery, S03_S22_answers_stay_and_what_was_open_becomes_unknown) {
   ASSERT_TRUE(recovered) << recovered.error().why;
   EXPECT_EQ(recovered->made.by_state[static_cast<std::size_t>(State::unknown)], 1U);
   ASSERT_TRUE(recovered->lacks_from && recovered->lacks_to);
-  EXPECT_EQ(recovered->made.store_id, sqlite::look_at_file(path(), test_settings())->store_id);
+  EXPECT_EQ(recovered->made.store_id,
+            sqlite::look_at_file(path(), test_settings(), LookDepth::identity)->store_id);
   const auto store = open(made());
   ASSERT_TRUE(store) << store.error().detail;
   const auto record = ask_and_wait(**store, Find{key(100)});

@@ -1,0 +1,78 @@
+#include "store/sqlite/file_judgement.hpp"
+
+#include "store/sqlite/meta.hpp"
+#include "store/sqlite/tolerant_rows.hpp"
+
+#include <optional>
+
+namespace idem::sqlite {
+namespace {
+
+std::string why_corrupt(sqlite3* db) {
+  TolerantRows rows(db, "PRAGMA quick_check(1)");
+  std::string verdict;
+  if (rows.step()) verdict = rows.bytes(0);
+  if (!rows.failure().empty()) return rows.failure();
+  return verdict == "ok" ? std::string() : verdict;
+}
+
+std::optional<std::string> why_tables_lack(sqlite3* db) {
+  TolerantRows rows(db,
+                    "SELECT count(*) FROM sqlite_schema WHERE type = 'table' AND name IN"
+                    " ('idem_running', 'idem_slots', 'idem_requests', 'idem_evidence', 'idem_meta',"
+                    " 'idem_route_names', 'idem_digest_secrets') OR name = 'slots_by_due'");
+  if (rows.step() && rows.integer(0) == 8) return std::nullopt;
+  return "tables are missing: it is damaged";
+}
+
+/// Before anything trusts the clock, the fences and the identity.
+std::optional<std::string> why_untrusted(sqlite3* db, std::int64_t version_before) {
+  if (version_before < Meta::first_version_with_checksums) return std::nullopt;
+  const Connection copy = copy_of_meta(db);
+  if (!copy) return std::string("is damaged: its identity cannot be read: ") + sqlite3_errmsg(db);
+  const auto damage = Meta(copy.get()).what_is_damaged();
+  if (!damage) return std::nullopt;
+  return "is damaged: " + *damage +
+         ". Every key could run again, so it is not opened and nothing was changed: bring back a "
+         "copy of the file that has all of its records";
+}
+
+}  // namespace
+
+std::expected<AllRecords, std::string> judge_content(sqlite3* db, std::int64_t version_before) {
+  const auto corrupt = [](const std::string& why) { return std::unexpected("is corrupt: " + why); };
+  if (const std::string why = why_corrupt(db); !why.empty()) return corrupt(why);
+  if (const auto why = why_tables_lack(db)) return std::unexpected(*why);
+  if (const auto why = why_untrusted(db, version_before)) return std::unexpected(*why);
+  auto all = read_all_records(db);
+  if (!all) return corrupt(all.error());
+  return all;
+}
+
+Connection copy_of_meta(sqlite3* db) {
+  sqlite3* raw = nullptr;
+  const int code = sqlite3_open_v2(":memory:", &raw, SQLITE_OPEN_READWRITE, nullptr);
+  Connection copy(raw);
+  if (code != SQLITE_OK) return nullptr;
+  struct Table {
+    std::string name;
+    std::string columns;
+  };
+  const Table tables[] = {{"idem_meta", "name, value, checksum"},
+                          {"idem_digest_secrets", "generation, id"},
+                          {"idem_route_names", "position, methods, pattern, name, formerly"}};
+  for (const auto& [table, columns] : tables) {
+    const std::string made = "CREATE TABLE " + table + " (" + columns + ", PRIMARY KEY (" +
+                             columns.substr(0, columns.find(',')) + "))";
+    if (!text_value(raw, made.c_str())) return nullptr;
+    const std::string all = "SELECT " + columns + " FROM " + table;
+    TolerantRows rows(db, all.c_str());
+    while (rows.step()) {
+      if (!rows.copy_to(raw, table)) return nullptr;
+    }
+    if (!rows.failure().empty()) return nullptr;
+  }
+  return copy;
+}
+
+}  // namespace idem::sqlite
