@@ -218,16 +218,27 @@ void print_what_was_recovered(const Recovered& recovered, const std::string& fil
 
 }  // namespace
 
+namespace {
+
+std::string why_no_path(const std::string& value) {
+  const bool is_url = value.starts_with("sqlite:") || value.starts_with("embedded:");
+  return is_url ? value + " is the URL of a store: write the path of a file, without its scheme"
+                : "";
+}
+
+}  // namespace
+
 StoreFileVerbs::StoreFileVerbs(const Command& restore, const Command& recover,
                                const Command& reindex, const Command& check, const Command& backup)
     : backup_(backup), check_(check), reindex_(reindex), restore_(restore), recover_(recover) {
   backup_.add_option("store", store_, "URL of the store: embedded:PATH or sqlite:PATH").required();
   backup_.add_option("file", file_, "the new file, of embedded: a directory; it must not exist")
       .required()
-      .file();
+      .file()
+      .valid(why_no_path);
   check_.add_option("store", store_, "URL of the store, or the path of a backup").required().file();
   reindex_.add_option("store", store_, "URL of the store: embedded:PATH").required();
-  restore_.add_option("file", file_, "the backup").required().file();
+  restore_.add_option("file", file_, "the backup").required().file().valid(why_no_path);
   restore_.add_option("store", store_, "URL of the store: embedded:PATH or sqlite:PATH").required();
   restore_.add_flag("--replace", replace_,
                     "move a store that is there to another name in its folder, and print that");
@@ -237,7 +248,8 @@ StoreFileVerbs::StoreFileVerbs(const Command& restore, const Command& recover,
       .required();
   recover_.add_option("file", file_, "the new store, of embedded: a directory; it must not exist")
       .required()
-      .file();
+      .file()
+      .valid(why_no_path);
 }
 
 bool StoreFileVerbs::parsed() const {

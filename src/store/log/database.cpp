@@ -69,7 +69,7 @@ std::expected<std::unique_ptr<Database>, StoreError> Database::open(const Databa
   auto making = Making::begin(how.path);
   if (!making) return std::unexpected(std::move(making.error()));
   if (const std::string lacks = missing_part(how.path); has_store(how.path) && !lacks.empty()) {
-    return refused(damaged(how.path, lacks));
+    return refused(lacking(how.path, lacks));
   }
   const std::uint64_t largest_file = how.sizes.segment_bytes + index_start_bytes;
   if (const auto why = embedded::why_too_full(how.path, index_start_bytes, largest_file)) {
@@ -143,23 +143,26 @@ std::expected<std::unique_ptr<Database>, StoreError> Database::look(const Databa
   made->is_look_ = true;
   made->is_alone_ = how.is_alone;
   if (const std::string lacks = missing_part(how.path); !lacks.empty()) {
-    return refused(damaged(how.path, lacks));
+    return refused(lacking(how.path, lacks));
   }
   Status opened = made->open_index(Strict::yes);
   if (opened.IsCorruption() && how.is_alone) {
     if (auto mended = MendedIndex::of(index_of(how.path))) {
       made->mended_.emplace(std::move(*mended));
-      opened = made->open_index(Strict::yes);
-      // A start brings the list back then, and judges the files that it names.
-      if (!opened.ok()) made->mended_.reset();
+      // A start brings the list back otherwise, and judges the files that it names.
+      if (const Status again = made->open_index(Strict::yes); again.ok()) {
+        opened = again;
+      } else {
+        made->mended_.reset();
+      }
     }
   }
   if (!opened.ok()) {
     // Beside a process it was deleting a file, and another look does not meet that.
     const bool may_read = how.is_alone && !is_kept_out(opened) && made->open_index(Strict::no).ok();
     const auto judged = may_read ? made->judge_files() : false;
-    if (!judged) return std::unexpected(judged.error());
-    if (!*judged) return std::unexpected(database_failure(how.path, opened));
+    if (!judged && !(may_read && how.is_recovery)) return std::unexpected(judged.error());
+    if (judged && !*judged) return std::unexpected(database_failure(how.path, opened));
   }
   // The log last: it has what the others have not yet.
   const auto log = made->log_.look_at_format();
@@ -217,7 +220,7 @@ std::expected<void, std::string> Database::catch_up() {
     if (in.is_cut_short() && damage.empty()) damage = "a frame of its log is damaged";
     if (!damage.empty()) return;
     newest.see(frame.versions);
-    if (!records_.write_again(place, frame.versions) && !accepts_missing_versions_) {
+    if (!records_.write_again(place, frame.versions) && !is_recovery_) {
       damage = "a file of its records is missing";
       return;
     }
@@ -332,7 +335,7 @@ void Database::save_all() {
 Database::Database(const DatabaseSettings& how, RunningSection& running)
     : path_(how.path),
       accepts_short_log_(how.accepts_short_log),
-      accepts_missing_versions_(how.accepts_missing_versions),
+      is_recovery_(how.is_recovery),
       sizes_(how.sizes),
       running_(&running),
       mark_(how.path, how.mark_each),

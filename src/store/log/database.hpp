@@ -41,7 +41,7 @@ struct DatabaseSettings {
   bool is_alone = false;    ///< Of a look: no process has the store open.
   Millis mark_each{1'000};  ///< As LogOptions', likewise the next one.
   bool accepts_short_log = false;
-  bool accepts_missing_versions = false;  ///< Of a look: it has what is left of their files.
+  bool is_recovery = false;  ///< Of a look: it has what is left of the records and of the index.
 };
 
 /// What a start or a look knows of the end of what it found.
@@ -201,7 +201,7 @@ class Database {
   bool is_alone_ = true;
   bool has_saved_all_ = false;
   bool accepts_short_log_;
-  bool accepts_missing_versions_;
+  bool is_recovery_;
   LogSizes sizes_;
   Families noted_;     ///< What is damaged, as the next start is to find it.
   Families unopened_;  ///< Of an index that was not opened strictly.

@@ -65,6 +65,14 @@ inline constexpr Families derived_families = [] {
   return derived;
 }();
 
+/// Those without which a recovery makes a store all the same: no answer needs them.
+inline constexpr Families recovered_without = [] {
+  Families without;
+  without.add(Family::evidence);
+  without.add(Family::journals);
+  return without;
+}();
+
 /// For people.
 std::string_view words_of(Family family) noexcept;
 

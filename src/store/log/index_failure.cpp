@@ -28,9 +28,14 @@ std::string file_in(const std::string& text, const std::string& path) {
 
 std::string damaged(const std::string& path, const std::string& what) {
   if (auto why = why_no_access(path, FileUse::reading)) return *why;
+  return lacking(path, what) + ", or keep what can be read (idem store recover)";
+}
+
+std::string lacking(const std::string& path, const std::string& what) {
+  if (auto why = why_no_access(path, FileUse::reading)) return *why;
   return path + ": is damaged: " + what +
          ". Keys could run again, so it is not opened and nothing was changed: bring back a copy "
-         "of the store (idem store restore), or keep what can be read (idem store recover)";
+         "of the store (idem store restore)";
 }
 
 std::string words_of(const ::rocksdb::Status& status, const std::string& path) {

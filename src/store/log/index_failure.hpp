@@ -15,6 +15,8 @@ namespace idem::segments {
 /// Why the store in the directory `path` is not opened, where a part of it looks so damaged that
 /// keys could run again; or what keeps this process from its files, as that looks alike.
 std::string damaged(const std::string& path, const std::string& what);
+/// Likewise, of a part without which nothing can be read.
+std::string lacking(const std::string& path, const std::string& what);
 
 /// The words of a status: the system's, with what to do, where RocksDB only passes them on.
 std::string words_of(const ::rocksdb::Status& status, const std::string& path);

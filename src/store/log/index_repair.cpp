@@ -149,9 +149,11 @@ Families unreadable_of(Database& db, const Families& families) {
 }
 
 std::string not_derived(const Families& damaged, const std::string& file) {
+  const bool can_recover = damaged.without(recovered_without).is_empty();
   return "its " + damaged.text() + " cannot be read" + (file.empty() ? "" : " (" + file + ")") +
          ", and what was there is nowhere else. Nothing was changed: restore a backup (idem store "
-         "restore), or keep what can be read (idem store recover)";
+         "restore)" +
+         (can_recover ? ", or keep what can be read (idem store recover)" : "");
 }
 
 namespace {

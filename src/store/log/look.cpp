@@ -140,8 +140,8 @@ struct NotSeen {
 std::expected<Look, NotSeen> try_to_look(const std::string& path, bool is_alone, LookFor purpose) {
   const bool is_recovery = purpose == LookFor::recovery;
   Look look{.running = std::make_unique<RunningSection>(), .db = {}, .facts = {}};
-  auto db = Database::look(
-      {.path = path, .is_alone = is_alone, .accepts_missing_versions = is_recovery}, *look.running);
+  auto db = Database::look({.path = path, .is_alone = is_alone, .is_recovery = is_recovery},
+                           *look.running);
   if (!db) return std::unexpected(NotSeen{std::move(db.error().detail)});
   auto facts = read_facts(**db, *look.running);
   if (!facts) return std::unexpected(NotSeen{std::move(facts.error())});

@@ -203,14 +203,15 @@ class Recovering {
     std::string why;
     for (const std::uint64_t more : cut_frames) {
       if (Done copied = more == 0 ? copy_all() : copy_logs(); !copied) return copied;
+      // The first reason is about what the store has; later ones about what was made up for.
       auto healed = heal(more);
       if (!healed) {
-        why = healed.error();
+        if (why.empty()) why = healed.error();
         continue;
       }
       auto looked = look_at_store(copy_, CutOffMove::shown, LookFor::recovery);
       if (!looked) {
-        why = looked.error().why;
+        if (why.empty()) why = looked.error().why;
         continue;
       }
       look_ = std::move(*looked);
@@ -220,6 +221,9 @@ class Recovering {
         recovered_.lacks_to = written_at_;
       }
       return check_index();
+    }
+    for (auto at = why.find(copy_); at != why.npos; at = why.find(copy_)) {
+      why.replace(at, copy_.size(), order_.from);
     }
     return std::unexpected(StoreFileError{
         Kind::refused, order_.from + ": cannot be read, also without what is damaged of its log: " +
@@ -283,12 +287,17 @@ class Recovering {
     }
   }
 
+  /// No answer needs evidence and journals.
   Done check_index() {
     for (Look& shard : look_->shards) {
-      const Families lost = unreadable_of(*shard.db, Families::all().without(derived_families));
-      if (lost.is_empty()) continue;
-      return std::unexpected(
-          StoreFileError{Kind::refused, order_.from + ": its " + lost.text() + " cannot be read"});
+      const Families unread = unreadable_of(*shard.db, Families::all().without(derived_families));
+      if (const Families lost = unread.without(recovered_without); !lost.is_empty()) {
+        return std::unexpected(StoreFileError{
+            Kind::refused, order_.from + ": its " + lost.text() + " cannot be read"});
+      }
+      if (unread.is_empty()) continue;
+      recovered_.notes.push_back("its " + unread.text() +
+                                 " cannot be read to the end: some are missing");
     }
     return {};
   }
