@@ -92,7 +92,8 @@ std::expected<std::unique_ptr<Database>, StoreError> Database::open(const Databa
     opened = made->open_index(Strict::yes);
   };
   // Of a repair that was cut off a family may be missing: RocksDB makes it, and a look does not.
-  if (opened.ok() || opened.IsInvalidArgument()) open_again();
+  // There may be more files than this process may have open at once.
+  if (opened.ok() || opened.IsInvalidArgument() || is_kept_out(opened)) open_again();
   if (opened.IsCorruption() && mend_torn_manifest(index_of(how.path), is_whole)) open_again();
   if (!opened.ok() && !is_kept_out(opened)) {
     made.reset();

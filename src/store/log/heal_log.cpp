@@ -198,7 +198,9 @@ class Healing {
     const auto tag = Workshop::tag_of(path_ + "/commits");
     if (!tag) return false;
     ProgressMark mark(path_, Millis(0));
-    if (mark.read(*tag) && mark.value().commit > last_) {
+    if (!mark.read(*tag)) {
+      ++healed_.lost;  // Nobody can tell.
+    } else if (mark.value().commit > last_) {
       healed_.lost += mark.value().commit - last_;
     }
     return ProgressMark::make(path_, *tag, {});

@@ -95,13 +95,24 @@ bool has_store(const std::string& path) {
   });
 }
 
+namespace {
+
+/// What fsck has found. mke2fs gives the folder to root alone, but how many folders are in it
+/// anybody may see.
+bool may_have_parts(const fs::path& found) {
+  std::error_code code;
+  if (!names_in(found, code).empty()) return true;
+  return code && fs::hard_link_count(found, code) > 2 && !code;
+}
+
+}  // namespace
+
 std::expected<bool, std::string> has_store_or_room(const std::string& path) {
   std::error_code code;
   std::set<std::string> names = names_in(path, code);
   if (code) return std::unexpected(file_failure(path, "cannot be read", code.value()));
   const bool has_mark = names.erase(mark_name) > 0;
-  if (names.erase(found_name) > 0 && names.empty() &&
-      !names_in(fs::path(path) / found_name, code).empty()) {
+  if (names.erase(found_name) > 0 && names.empty() && may_have_parts(fs::path(path) / found_name)) {
     return std::unexpected(fmt::format(
         "{}: has nothing but files in {}, which may be those of a store: look at them, and move "
         "them away",

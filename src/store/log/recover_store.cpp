@@ -261,6 +261,7 @@ class Recovering {
 
   std::expected<HealedLog, std::string> heal(std::uint64_t more) {
     HealedLog all;
+    bool lacks_its_beginning = false;
     ran_.clear();
     for (std::uint32_t shard = 0; shard < store_shards_max; ++shard) {
       const std::string folder = folder_of_shard(copy_, shard);
@@ -269,11 +270,13 @@ class Recovering {
       if (!one) return one;
       ran_[shard] = std::move(one->ran);
       all.lost += one->lost;
-      // The first loss of any shard is the beginning.
-      const bool is_earlier = one->lost > 0 && (!all.newest || *one->newest < *all.newest);
-      if (shard == 0 || is_earlier) all.newest = one->newest;
+      // The first loss of any shard is the beginning, and of a log without a first frame any time.
+      const bool counts = one->newest && (shard == 0 || one->lost > 0);
+      if (counts && (!all.newest || *one->newest < *all.newest)) all.newest = one->newest;
+      lacks_its_beginning |= one->lost > 0 && !one->newest;
       see_times(folder_of_shard(order_.from, shard) + "/commits");
     }
+    if (lacks_its_beginning) all.newest.reset();
     return all;
   }
 

@@ -453,6 +453,8 @@ std::expected<OpenedDatabase, StoreError> open_database_on(sqlite3* db,
                            : std::unexpected(std::move(connection.error()));
   if (!opened) {
     if (connection) (void)connection->release();
+    // The caller's close would delete a log that is refused, with what can be read of it.
+    sqlite3_db_config(db, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1, nullptr);
     if (sqlite3_get_autocommit(db) == 0) {
       sqlite3_exec(db, "ROLLBACK", nullptr, nullptr, nullptr);
     }

@@ -170,6 +170,10 @@ TEST_F(LogProgress, T01_without_its_mark_a_store_is_refused) {
   const std::string sound = content_of(path("/mark"));
   fs::remove(path("/mark"));
   expect_refused("/mark is missing");
+  // How far the log went nobody can tell.
+  const auto recovered = segments::recover_store({.from = path(), .to = folder_.file("made")});
+  ASSERT_TRUE(recovered) << recovered.error().why;
+  EXPECT_TRUE(recovered->lacks_keys);
   put_content(path("/mark"), std::string(sound.size(), '\0'));
   expect_refused("/mark is damaged");
   put_content(path("/mark"), "");

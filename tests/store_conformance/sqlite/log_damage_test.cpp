@@ -183,6 +183,24 @@ TEST_F(SqliteLogDamage, S22_a_log_that_is_gone_refuses_the_start_of_a_store_that
   EXPECT_NE(warnings_[0].find("is not there"), std::string::npos);
 }
 
+TEST_F(SqliteLogDamage, S22_a_service_whose_file_was_refused_closes_it_and_keeps_the_log) {
+  const std::string damaged = flipped(log_, commits_[commits_.size() / 2] + 40);
+  put(damaged);
+  sqlite3* db = nullptr;
+  ASSERT_EQ(sqlite3_open(path().c_str(), &db), SQLITE_OK);
+  ASSERT_EQ(sqlite3_exec(db,
+                         "PRAGMA locking_mode=EXCLUSIVE; PRAGMA journal_mode=WAL; PRAGMA "
+                         "synchronous=FULL; PRAGMA wal_autocheckpoint=0; PRAGMA foreign_keys=ON",
+                         nullptr, nullptr, nullptr),
+            SQLITE_OK);
+  const auto refused = open_sqlite_on(db, test_settings());
+  ASSERT_FALSE(refused);
+  EXPECT_NE(refused.error().find("the frame at byte"), std::string::npos) << refused.error();
+  sqlite3_close(db);
+  EXPECT_EQ(content_of(log_path()), damaged);
+  EXPECT_EQ(content_of(path()), database_);
+}
+
 // The first process closed the file, so that only the second one's log could say that it is open.
 TEST_F(SqliteLogDamage, S22_a_log_that_is_gone_is_missed_although_nothing_was_written_back_since) {
   store_.reset();
