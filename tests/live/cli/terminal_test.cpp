@@ -72,7 +72,7 @@ TEST_F(TerminalOutput, colours_are_on_a_terminal_only_and_can_be_switched_off) {
   auto empty = on(200, "keys list", {"NO_COLOR="});
   ASSERT_EQ(empty.exit_code(), 0);
   EXPECT_NE(empty.output().find("\x1b[32m"), std::string::npos) << "set, but empty";
-  auto refused = on(200, "keys show 0123");
+  auto refused = on(200, "keys list --key k");
   EXPECT_EQ(refused.exit_code(), 2) << refused.output();
   EXPECT_NE(refused.output().find("\x1b[31midem keys:\x1b[0m "), std::string::npos);
 }
