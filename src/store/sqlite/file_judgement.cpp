@@ -3,6 +3,7 @@
 #include "store/sqlite/meta.hpp"
 #include "store/sqlite/tolerant_rows.hpp"
 
+#include <algorithm>
 #include <optional>
 
 namespace idem::sqlite {
@@ -40,7 +41,12 @@ std::optional<std::string> why_untrusted(sqlite3* db, std::int64_t version_befor
 }  // namespace
 
 std::expected<AllRecords, std::string> judge_content(sqlite3* db, std::int64_t version_before) {
-  const auto corrupt = [](const std::string& why) { return std::unexpected("is corrupt: " + why); };
+  const auto corrupt = [](std::string why) {
+    std::ranges::replace(why, '\n', ' ');
+    return std::unexpected("is corrupt: " + why +
+                           ". Nothing was changed: bring back a copy of the file that has all of "
+                           "its records, or keep what can be read (idem store recover)");
+  };
   if (const std::string why = why_corrupt(db); !why.empty()) return corrupt(why);
   if (const auto why = why_tables_lack(db)) return std::unexpected(*why);
   if (const auto why = why_untrusted(db, version_before)) return std::unexpected(*why);

@@ -6,6 +6,7 @@
 #include "store/sqlite/backup_file.hpp"
 #include "store/sqlite/check_file.hpp"
 #include "store/sqlite/judge_log.hpp"
+#include "store/sqlite/log_doubts.hpp"
 #include "store/sqlite/owner_lock.hpp"
 #include "store/sqlite/snapshot.hpp"
 #include "store/sqlite/sqlite_store.hpp"
@@ -78,7 +79,12 @@ class Restoring {
 
   Done check_place() {
     if (is_same_file(order_.from, path_)) return restore_refused(path_ + ": is the backup itself");
-    if (!exists(path_) || interrupted_restore_at(path_)) return {};
+    if (interrupted_restore_at(path_)) return {};
+    // The restore would delete it, and it may have keys that the backup does not know.
+    if (const auto why = why_log_has_no_database(path_)) {
+      return restore_refused(path_ + ": " + *why);
+    }
+    if (!exists(path_)) return {};
     if (!order_.keep_old) return std::unexpected(store_is_there(path_));
     lock_.emplace(path_);
     if (!lock_->is_open()) return restore_failure(path_, "cannot be opened");

@@ -1,3 +1,4 @@
+#include "store/sqlite/restore_file.hpp"
 #include "store_conformance/sqlite/killed_store.hpp"
 
 #include <fmt/format.h>
@@ -214,6 +215,8 @@ TEST_F(SqliteLogDamage, S22_a_log_that_is_gone_is_missed_although_nothing_was_wr
 }
 
 TEST_F(SqliteLogDamage, S22_a_log_without_its_database_is_not_deleted) {
+  const std::string backup = folder_.file("whole.backup");
+  ASSERT_TRUE(sqlite::backup_file(live(), backup, {}));
   for (const bool is_there : {false, true}) {
     put(std::string(), log_);
     if (!is_there) fs::remove(path());
@@ -226,6 +229,12 @@ TEST_F(SqliteLogDamage, S22_a_log_without_its_database_is_not_deleted) {
     const auto looked = sqlite::look_at_file(path(), test_settings(), LookDepth::whole);
     ASSERT_FALSE(looked);
     EXPECT_EQ(looked.error().why, refused.error().detail);
+    // A restore would put a file beside it that SQLite must not combine with it.
+    const auto restored =
+        sqlite::restore_file({.from = backup, .path = path(), .keep_old = is_there});
+    ASSERT_FALSE(restored);
+    EXPECT_EQ(restored.error().why, refused.error().detail);
+    EXPECT_EQ(content_of(log_path()), log_);
   }
 }
 
