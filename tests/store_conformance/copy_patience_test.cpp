@@ -25,7 +25,7 @@ class Throttled final : public ForwardingStore {
     if (line != nullptr && line->behind + 1 == lost_line) {
       lost_line = 0;  // It is appended, and its reply is lost.
       return ForwardingStore::call(std::move(what),
-                                   [this, done = std::move(done)](const StoreResult&) mutable {
+                                   [done = std::move(done)](const StoreResult&) mutable {
                                      refuse(std::move(done), StoreError::Code::in_doubt);
                                    });
     }
