@@ -216,10 +216,6 @@ void print_what_was_recovered(const Recovered& recovered, const std::string& fil
       file.c_str(), store.c_str());
 }
 
-}  // namespace
-
-namespace {
-
 std::string why_no_path(const std::string& value) {
   const bool is_url = value.starts_with("sqlite:") || value.starts_with("embedded:");
   return is_url ? value + " is the URL of a store: write the path of a file, without its scheme"

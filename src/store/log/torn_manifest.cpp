@@ -119,7 +119,8 @@ std::optional<MendedIndex> MendedIndex::of(const std::string& index) {
   const auto list = torn_list_of(index);
   if (!list) return std::nullopt;
   std::error_code code;
-  std::string name = (fs::temp_directory_path(code) / "idem-look-XXXXXX").string();
+  std::string name = (fs::temp_directory_path(code) / "idem-look-").string();
+  name += std::string(6, 'X');  // As mkdtemp wants it.
   if (code || ::mkdtemp(name.data()) == nullptr) return std::nullopt;
   MendedIndex mended(name);
   const fs::path folder = name;

@@ -1,5 +1,6 @@
 #include "store/sqlite/sqlite_store.hpp"
 #include "store_conformance/lost_medium.hpp"
+#include "store_conformance/sqlite/service_connection.hpp"
 
 #include <idem/sqlite.hpp>
 
@@ -100,13 +101,7 @@ TEST_F(SqliteFile, T01_a_transaction_in_a_file_that_is_gone_fails) {
 
 TEST_F(SqliteFile, T01_the_same_on_a_connection_of_the_services) {
   close();
-  sqlite3* db = nullptr;
-  ASSERT_EQ(sqlite3_open(path().c_str(), &db), SQLITE_OK);
-  ASSERT_EQ(sqlite3_exec(db,
-                         "PRAGMA locking_mode=EXCLUSIVE; PRAGMA journal_mode=WAL; PRAGMA "
-                         "synchronous=FULL; PRAGMA wal_autocheckpoint=0; PRAGMA foreign_keys=ON",
-                         nullptr, nullptr, nullptr),
-            SQLITE_OK);
+  sqlite3* const db = service_connection(path());
   auto opened = open_sqlite_on(db, test_settings());
   ASSERT_TRUE(opened) << opened.error();
   store_ = std::move(*opened);

@@ -1,5 +1,6 @@
 #include "store/sqlite/restore_file.hpp"
 #include "store_conformance/sqlite/killed_store.hpp"
+#include "store_conformance/sqlite/service_connection.hpp"
 
 #include <fmt/format.h>
 #include <sqlite3.h>
@@ -187,13 +188,7 @@ TEST_F(SqliteLogDamage, S22_a_log_that_is_gone_refuses_the_start_of_a_store_that
 TEST_F(SqliteLogDamage, S22_a_service_whose_file_was_refused_closes_it_and_keeps_the_log) {
   const std::string damaged = flipped(log_, commits_[commits_.size() / 2] + 40);
   put(damaged);
-  sqlite3* db = nullptr;
-  ASSERT_EQ(sqlite3_open(path().c_str(), &db), SQLITE_OK);
-  ASSERT_EQ(sqlite3_exec(db,
-                         "PRAGMA locking_mode=EXCLUSIVE; PRAGMA journal_mode=WAL; PRAGMA "
-                         "synchronous=FULL; PRAGMA wal_autocheckpoint=0; PRAGMA foreign_keys=ON",
-                         nullptr, nullptr, nullptr),
-            SQLITE_OK);
+  sqlite3* const db = service_connection(path());
   const auto refused = open_sqlite_on(db, test_settings());
   ASSERT_FALSE(refused);
   EXPECT_NE(refused.error().find("the frame at byte"), std::string::npos) << refused.error();
