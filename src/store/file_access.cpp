@@ -1,5 +1,7 @@
 #include "store/file_access.hpp"
 
+#include "store/folder.hpp"
+
 #include <fcntl.h>
 #include <grp.h>
 #include <pwd.h>
@@ -197,13 +199,10 @@ class Looking {
     if (::faccessat(AT_FDCWD, path.c_str(), wanted, AT_EACCESS) != 0) return note(path, errno);
     if (!is_folder || depths == 0) return;
     std::error_code code;
-    std::vector<std::string> names;
-    for (const auto& entry : fs::directory_iterator(path, code)) {
-      const std::string name = entry.path().filename().string();
-      if (name != found_folder && !name.starts_with(index_log)) names.push_back(name);
+    for (const std::string& name : names_in(path, code)) {
+      const bool counts = name != found_folder && !name.starts_with(index_log);
+      if (counts) look_at(path + "/" + name, depths - 1);
     }
-    std::ranges::sort(names);
-    for (const std::string& name : names) look_at(path + "/" + name, depths - 1);
   }
 
   std::size_t count() const noexcept { return count_; }

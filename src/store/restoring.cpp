@@ -3,6 +3,7 @@
 #include "core/record/restore_note.hpp"
 #include "core/record/store_clock.hpp"
 #include "store/file_access.hpp"
+#include "store/folder.hpp"
 
 #include <idem/fingerprint.hpp>
 #include <idem/limits.hpp>
@@ -133,9 +134,12 @@ std::expected<void, StoreFileError> give_to_owner(const std::string& made,
   constexpr const char* not_given = "cannot be given to the user of its folder";
   if (!give(made)) return failure(made, not_given);
   if (!std::filesystem::is_directory(made)) return {};
-  for (const auto& entry : std::filesystem::recursive_directory_iterator(made)) {
-    if (!give(entry.path().string())) return failure(entry.path().string(), not_given);
+  std::error_code code;
+  for (const std::string& one : paths_below(made, code)) {
+    if (!give(one)) return failure(one, not_given);
   }
+  errno = code.value();
+  if (code) return failure(made, not_given);
   return {};
 }
 

@@ -1,6 +1,7 @@
 #include "store/log/backup_store.hpp"
 
 #include "store/file_access.hpp"
+#include "store/folder.hpp"
 #include "store/log/check_store.hpp"
 #include "store/log/copy_store.hpp"
 #include "store/log/log_store.hpp"
@@ -36,10 +37,7 @@ bool exists(const std::string& path) {
 
 Done sync_folder_of(const std::string& path) {
   const std::string folder = std::filesystem::path(path).parent_path().string();
-  const int descriptor = ::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-  const bool is_synced = descriptor >= 0 && ::fsync(descriptor) == 0;
-  if (descriptor >= 0) ::close(descriptor);
-  if (!is_synced) return system_failure(folder, "cannot be made durable");
+  if (!make_names_durable(folder)) return system_failure(folder, "cannot be made durable");
   return {};
 }
 

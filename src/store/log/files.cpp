@@ -35,19 +35,22 @@ std::optional<std::string> whole_file(int file) {
 }
 
 std::optional<std::string> whole_file(const std::string& path) {
-  const int file = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
-  auto bytes = whole_file(file);
-  if (file >= 0) ::close(file);
-  return bytes;
+  const OwnFile file(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
+  return whole_file(file.get());
 }
 
 bool write_whole(const std::string& folder, const std::string& path, std::string_view bytes) {
   const std::string part = path + ".part";
-  const int file = ::open(part.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
-  if (file < 0 || ::write(file, bytes.data(), bytes.size()) != static_cast<ssize_t>(bytes.size()) ||
-      ::fsync(file) != 0 || ::close(file) != 0 || ::rename(part.c_str(), path.c_str()) != 0) {
-    return false;
+  {
+    const OwnFile file(::open(part.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600));
+    const auto size = static_cast<ssize_t>(bytes.size());
+    errno = ENOSPC;  // Of a write that ends early.
+    if (file.get() < 0 || ::write(file.get(), bytes.data(), bytes.size()) != size ||
+        ::fsync(file.get()) != 0) {
+      return false;
+    }
   }
+  if (::rename(part.c_str(), path.c_str()) != 0) return false;
   sync_folder(folder);
   return true;
 }

@@ -5,6 +5,7 @@
 #include "core/record/which_store.hpp"
 #include "core/transitions/transitions.hpp"
 #include "store/file_access.hpp"
+#include "store/folder.hpp"
 #include "store/log/compaction.hpp"
 #include "store/log/index_repair.hpp"
 #include "store/log/making.hpp"
@@ -20,6 +21,8 @@
 
 namespace idem::segments {
 namespace {
+
+namespace fs = std::filesystem;
 
 using Kind = StoreFileError::Kind;
 
@@ -268,9 +271,10 @@ std::expected<StoreFileReport, StoreFileError> identify_store(const std::string&
 std::uint64_t bytes_below(const std::string& path) {
   std::uint64_t bytes = 0;
   std::error_code code;
-  for (const auto& file : std::filesystem::recursive_directory_iterator(path, code)) {
-    const auto size = file.is_regular_file(code) ? file.file_size(code) : 0;
-    if (!code) bytes += size;
+  for (const std::string& file : paths_below(path, code)) {
+    std::error_code gone;
+    const auto size = fs::is_regular_file(file, gone) ? fs::file_size(file, gone) : 0;
+    if (!gone) bytes += size;
   }
   return bytes;
 }

@@ -1,5 +1,7 @@
 #include "store/log/making.hpp"
 
+#include "store/folder.hpp"
+
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <sys/file.h>
@@ -10,7 +12,6 @@
 #include <array>
 #include <cerrno>
 #include <filesystem>
-#include <set>
 #include <string_view>
 #include <system_error>
 #include <utility>
@@ -32,14 +33,6 @@ constexpr const char* found_name = "lost+found";
 
 std::string mark_of(const std::string& path) { return path + "/" + mark_name; }
 
-std::set<std::string> names_in(const fs::path& path, std::error_code& code) {
-  std::set<std::string> names;
-  for (const auto& entry : fs::directory_iterator(path, code)) {
-    names.insert(entry.path().filename().string());
-  }
-  return names;
-}
-
 /// A making confirms nothing: it writes neither a frame, nor a version, nor an id, and no entry of
 /// the index. A mark of progress alone is nothing to lose.
 bool is_left_by_a_making(const fs::path& part) {
@@ -56,7 +49,7 @@ bool is_left_by_a_making(const fs::path& part) {
 
 /// The first of `names` in the directory that a making did not make.
 std::optional<std::string> first_of_others(const fs::path& path,
-                                           const std::set<std::string>& names) {
+                                           const std::vector<std::string>& names) {
   for (const std::string& name : names) {
     if (std::ranges::find(parts, name) == parts.end() || !is_left_by_a_making(path / name))
       return name;
@@ -72,18 +65,11 @@ std::unexpected<StoreError> cannot(const std::string& path, const char* doing) {
   return making_refused(file_failure(path, doing, errno));
 }
 
-bool sync_directory(const std::string& path) {
-  const int folder = ::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-  const bool is_synced = folder >= 0 && ::fsync(folder) == 0;
-  if (folder >= 0) ::close(folder);
-  return is_synced;
-}
-
 bool put_mark(const std::string& path) {
   const int mark = ::open(mark_of(path).c_str(), O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
   if (mark < 0) return false;
   ::close(mark);
-  return sync_directory(path) && sync_directory(fs::path(path).parent_path());
+  return make_names_durable(path) && make_names_durable(fs::path(path).parent_path());
 }
 
 }  // namespace
@@ -109,10 +95,11 @@ bool may_have_parts(const fs::path& found) {
 
 std::expected<bool, std::string> has_store_or_room(const std::string& path) {
   std::error_code code;
-  std::set<std::string> names = names_in(path, code);
+  std::vector<std::string> names = names_in(path, code);
   if (code) return std::unexpected(file_failure(path, "cannot be read", code.value()));
-  const bool has_mark = names.erase(mark_name) > 0;
-  if (names.erase(found_name) > 0 && names.empty() && may_have_parts(fs::path(path) / found_name)) {
+  const bool has_mark = std::erase(names, mark_name) > 0;
+  if (std::erase(names, found_name) > 0 && names.empty() &&
+      may_have_parts(fs::path(path) / found_name)) {
     return std::unexpected(fmt::format(
         "{}: has nothing but files in {}, which may be those of a store: look at them, and move "
         "them away",
@@ -181,9 +168,9 @@ Making::~Making() {
 
 bool Making::finish() {
   if (!is_new_) return true;
-  if (!sync_directory(path_)) return false;
+  if (!make_names_durable(path_)) return false;
   is_new_ = false;  // Nothing is removed any more.
-  return ::unlink(mark_of(path_).c_str()) == 0 && sync_directory(path_);
+  return ::unlink(mark_of(path_).c_str()) == 0 && make_names_durable(path_);
 }
 
 DirectoryLock::DirectoryLock(const std::string& path)

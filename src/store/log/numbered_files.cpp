@@ -1,6 +1,7 @@
 #include "store/log/numbered_files.hpp"
 
 #include "store/file_access.hpp"
+#include "store/folder.hpp"
 
 #include <fcntl.h>
 #include <fmt/format.h>
@@ -10,7 +11,6 @@
 #include <algorithm>
 #include <cerrno>
 #include <charconv>
-#include <filesystem>
 #include <utility>
 
 namespace idem::segments {
@@ -48,8 +48,7 @@ std::expected<void, std::string> NumberedFiles::read_folder() {
         fmt::format("{} cannot be read: {}", folder_, words_on(errno, folder_, folder_)));
   }
   std::error_code code;
-  for (const auto& entry : std::filesystem::directory_iterator(folder_, code)) {
-    const std::string name = entry.path().filename().string();
+  for (const std::string& name : names_in(folder_, code)) {
     std::uint32_t number = 0;
     const auto [end, error] = std::from_chars(name.data(), name.data() + name.size(), number, 10);
     if (error == std::errc{} && number > 0 && std::string_view(end) == suffix_) files_[number] = -1;
@@ -97,6 +96,13 @@ std::optional<std::string> NumberedFiles::whole(std::uint32_t number) const {
   if (is_look_) return whole_file(files_.at(number));
   const OwnFile file(::openat(opened_.get(), name_of(number).c_str(), O_RDONLY | O_CLOEXEC));
   return file.get() >= 0 ? whole_file(file.get()) : std::nullopt;
+}
+
+std::string NumberedFiles::begin_of(std::uint32_t number, std::size_t bytes) const {
+  if (bytes > size_of(number)) return {};
+  const OwnFile file(::openat(opened_.get(), name_of(number).c_str(), O_RDONLY | O_CLOEXEC));
+  std::string begin;
+  return read_at(file.get(), 0, bytes, begin) ? begin : std::string();
 }
 
 int NumberedFiles::open_file(std::uint32_t number, int how) {

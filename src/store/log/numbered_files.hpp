@@ -46,6 +46,8 @@ class NumberedFiles {
   std::uint64_t size_of(std::uint32_t number) const;
   /// None: it cannot be read.
   std::optional<std::string> whole(std::uint32_t number) const;
+  /// Its first bytes; empty: there are fewer, or they cannot be read.
+  std::string begin_of(std::uint32_t number, std::size_t bytes) const;
   /// Makes the file; its name is durable when this returns.
   void make(std::uint32_t number);
   /// Gives a file another number; its name is durable once the folder is synced.

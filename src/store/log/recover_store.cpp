@@ -5,6 +5,7 @@
 #include "core/record/stored_record_codec.hpp"
 #include "core/record/stored_response_codec.hpp"
 #include "store/embedded/room_on_disk.hpp"
+#include "store/folder.hpp"
 #include "store/log/check_store.hpp"
 #include "store/log/compaction.hpp"
 #include "store/log/heal_log.hpp"
@@ -282,9 +283,9 @@ class Recovering {
 
   void see_times(const std::string& folder) {
     std::error_code code;
-    for (const auto& entry : fs::directory_iterator(folder, code)) {
+    for (const std::string& name : names_in(folder, code)) {
       struct stat state{};
-      if (::stat(entry.path().c_str(), &state) != 0) continue;
+      if (::stat((folder + "/" + name).c_str(), &state) != 0) continue;
       const StoreTime at(Millis(state.st_mtim.tv_sec * 1'000 + state.st_mtim.tv_nsec / 1'000'000));
       written_at_ = std::max(written_at_.value_or(at), at);
     }

@@ -1,6 +1,7 @@
 #include "store/log/torn_manifest.hpp"
 
 #include "core/bytes/byte_cursor.hpp"
+#include "store/folder.hpp"
 #include "store/log/files.hpp"
 
 #include <boost/crc.hpp>
@@ -124,14 +125,12 @@ std::optional<MendedIndex> MendedIndex::of(const std::string& index) {
   if (code || ::mkdtemp(name.data()) == nullptr) return std::nullopt;
   MendedIndex mended(name);
   const fs::path folder = name;
-  for (const auto& entry : fs::directory_iterator(index, code)) {
-    const fs::path& file = entry.path();
-    if (file != list->path) {
-      fs::create_symlink(fs::absolute(file), folder / file.filename(), code);
-    }
-    if (code) return std::nullopt;
+  const fs::path from = fs::absolute(index, code);
+  const std::string list_name = fs::path(list->path).filename();
+  for (const std::string& file : names_in(index, code)) {
+    if (!code && file != list_name) fs::create_symlink(from / file, folder / file, code);
   }
-  const std::string path = folder / fs::path(list->path).filename();
+  const std::string path = folder / list_name;
   const auto cut = std::string_view(list->bytes).substr(0, list->whole.end);
   if (code || !write_whole(name, path, cut)) return std::nullopt;
   return mended;
@@ -144,9 +143,9 @@ MendedIndex::~MendedIndex() {
 
 bool undo_unfinished_mending(const std::string& index) {
   std::error_code code;
-  for (const auto& entry : std::filesystem::directory_iterator(index, code)) {
-    const std::string path = entry.path().string();
-    if (!path.ends_with(torn)) continue;
+  for (const std::string& name : names_in(index, code)) {
+    if (!name.ends_with(torn)) continue;
+    const std::string path = index + "/" + name;
     const std::string list = path.substr(0, path.size() - torn.size());
     const auto whole = whole_file(path);
     const auto cut = whole_file(list);

@@ -1,6 +1,7 @@
 #include "store/log/ids/id_table.hpp"
 
 #include "core/bytes/byte_cursor.hpp"
+#include "store/folder.hpp"
 
 #include <fmt/format.h>
 #include <pthread.h>
@@ -132,8 +133,8 @@ std::expected<void, std::string> IdTable::read_manifest() {
   const auto state = std::filesystem::status(path, code);
   if (state.type() == std::filesystem::file_type::not_found) {
     // The log has all then, or is found too short.
-    for (const auto& file : std::filesystem::directory_iterator(folder_, code)) {
-      if (file.path().extension() == run_suffix) return std::unexpected(path + " is missing");
+    for (const std::string& name : names_in(folder_, code)) {
+      if (name.ends_with(run_suffix)) return std::unexpected(path + " is missing");
     }
     return {};
   }
@@ -186,8 +187,8 @@ bool IdTable::write_manifest(const Runs& runs) const {
 /// Files that a crash left, of which no start will know.
 void IdTable::delete_others(const Runs& runs) const {
   std::error_code code;
-  for (const auto& file : std::filesystem::directory_iterator(folder_, code)) {
-    const std::string path = file.path().string();
+  for (const std::string& name : names_in(folder_, code)) {
+    const std::string path = folder_ + "/" + name;
     const auto is_this = [&](const auto& run) { return path_of(run->number()) == path; };
     if (path.ends_with(run_suffix) && std::ranges::none_of(runs.runs, is_this)) {
       std::filesystem::remove(path, code);
