@@ -79,7 +79,22 @@ std::expected<std::unique_ptr<Database>, StoreError> Database::open(const Databa
     return refused(file_failure(how.path, "cannot be written to", errno));
   }
   std::unique_ptr<Database> made;
-  Status opened = making->is_new() ? Status::OK() : open_each_file(how);
+  Status opened = Status::OK();
+  if (!making->is_new()) {
+    // As a look does: RocksDB opens the first few files alone, and nothing is changed yet.
+    RunningSection unused;
+    Database looked(how, unused);
+    looked.is_look_ = true;
+    opened = looked.open_index(Strict::yes);
+    if (is_kept_out(opened)) {
+      // There may be more files than this process may have open at once.
+      looked.opens_all_ = false;
+      opened = looked.open_index(Strict::yes);
+    }
+    if (opened.ok()) {
+      if (auto age = looked.judge_age(); !age) return std::unexpected(std::move(age.error()));
+    }
+  }
   const auto is_whole = [&] {
     RunningSection unused;
     DatabaseSettings alone = how;
@@ -91,9 +106,7 @@ std::expected<std::unique_ptr<Database>, StoreError> Database::open(const Databa
     made.reset(new Database(how, running));
     opened = made->open_index(Strict::yes);
   };
-  // Of a repair that was cut off a family may be missing: RocksDB makes it, and a look does not.
-  // There may be more files than this process may have open at once.
-  if (opened.ok() || opened.IsInvalidArgument() || is_kept_out(opened)) open_again();
+  if (opened.ok()) open_again();
   if (opened.IsCorruption() && mend_torn_manifest(index_of(how.path), is_whole)) open_again();
   if (!opened.ok() && !is_kept_out(opened)) {
     made.reset();
@@ -195,12 +208,18 @@ std::vector<IdEntry> entries_in(std::string_view bytes) {
 
 }  // namespace
 
-std::expected<void, std::string> Database::catch_up() {
+std::expected<std::uint64_t, std::string> Database::last_indexed() {
   std::string value;
   const auto found = get(Family::meta, last_frame_key, value);
   if (!found) return std::unexpected(found.error());
-  const auto last = *found ? parse_last_frame(value, log_.tag()) : std::optional<std::uint64_t>(0);
-  if (!last) return std::unexpected("the end of its index is damaged, or of another shard's");
+  if (!*found) return 0;
+  if (const auto last = parse_last_frame(value, log_.tag())) return *last;
+  return std::unexpected("the end of its index is damaged, or of another shard's");
+}
+
+std::expected<void, std::string> Database::catch_up() {
+  const auto last = last_indexed();
+  if (!last) return std::unexpected(last.error());
   const std::uint64_t saved_ids = ids_.saved_to();
   std::string damage;
   NewestRecord newest;
@@ -208,7 +227,7 @@ std::expected<void, std::string> Database::catch_up() {
   const auto replayed = log_.replay([&](const CommitLog::Frame& frame) {
     // Before anything reaches the index, which would know the later frames alone at the next start.
     if (is_first && frame.number > std::min(*last, saved_ids) + 1) {
-      damage = "its index is missing, or older than its log";
+      damage = index_is_older;
     }
     is_first = false;
     ByteReader in(frame.rest);
@@ -358,10 +377,7 @@ Database::~Database() {
     abandon(db_.release(), std::move(handles_));
     return;
   }
-  for (auto* const one : handles_) {
-    if (one != nullptr) db_->DestroyColumnFamilyHandle(one);
-  }
-  if (db_) ::rocksdb::CancelAllBackgroundWork(db_.get(), true);
+  close_index();
 }
 
 void Database::append(Family family, std::string_view key, std::string_view value) {

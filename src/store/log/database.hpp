@@ -164,8 +164,10 @@ class Database {
 
  private:
   static constexpr std::uint64_t save_parts = 3;  ///< See save_part().
+  static constexpr std::string_view index_is_older = "its index is missing, or older than its log";
 
   Database(const DatabaseSettings& how, RunningSection& running);
+  /// Null: a look at an index whose list does not name the family, which has nothing then.
   ::rocksdb::ColumnFamilyHandle* handle(Family family) const noexcept {
     return handles_[static_cast<std::size_t>(family)];
   }
@@ -174,8 +176,11 @@ class Database {
                                 std::string_view doing) const noexcept;
   enum class Strict : bool { no, yes };
   ::rocksdb::Status open_index(Strict strict);
-  /// As a look does, and as RocksDB does with the first few alone.
-  static ::rocksdb::Status open_each_file(const DatabaseSettings& how);
+  ::rocksdb::Status open_to_read(const ::rocksdb::DBOptions& options, const std::string& index);
+  void close_index();
+  std::expected<void, StoreError> judge_age();
+  /// The last commit that the index has; 0: none.
+  std::expected<std::uint64_t, std::string> last_indexed();
   std::expected<void, StoreError> open_rest(const DatabaseSettings& how, bool is_new);
   static std::expected<bool, StoreError> renew_unopened(const DatabaseSettings& how);
   std::expected<bool, StoreError> judge_files();
@@ -199,6 +204,7 @@ class Database {
   embedded::PathInUse index_;
   bool is_look_ = false;
   bool is_alone_ = true;
+  bool opens_all_ = true;  ///< Of a look: all files of the index, and keeps them open.
   bool has_saved_all_ = false;
   bool accepts_short_log_;
   bool is_recovery_;

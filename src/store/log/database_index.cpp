@@ -50,36 +50,80 @@ bool IndexWatch::is_of_damage(const Status& status) noexcept {
 
 Status Database::open_index(Strict strict) {
   auto options = is_look_ ? index_options_of_look(sizes_) : index_options(sizes_);
+  if (!opens_all_) options.max_open_files = index_options(sizes_).max_open_files;
   options.paranoid_checks = strict == Strict::yes;
   watch_ = std::make_shared<IndexWatch>();
   options.listeners.push_back(watch_);
-  const auto families = index_families(sizes_);
-  ::rocksdb::DB* db = nullptr;
   const std::string index = mended_ ? mended_->folder() : index_of(path_);
   const DamageMet damage(damaged(path_, "RocksDB cannot read its index"));
   if (has_a_list_twice(index)) return Status::Corruption("the list of its files is there twice");
-  const Status opened =
-      is_look_ ? ::rocksdb::DB::OpenForReadOnly(options, index, families, &handles_, &db)
-               : ::rocksdb::DB::Open(options, index, families, &handles_, &db);
-  db_.reset(db);
   seen_ =
       std::make_unique<::rocksdb::WriteBatchWithIndex>(::rocksdb::BytewiseComparator(), 0, true);
+  if (is_look_) return open_to_read(options, index);
+  ::rocksdb::DB* db = nullptr;
+  const Status opened = ::rocksdb::DB::Open(options, index, index_families(sizes_), &handles_, &db);
+  db_.reset(db);
   return opened;
 }
 
-Status Database::open_each_file(const DatabaseSettings& how) {
-  RunningSection unused;
-  Database look(how, unused);
-  look.is_look_ = true;
-  return look.open_index(Strict::yes);
+/// The families that the list of files names. A process that was killed in renew() leaves one out,
+/// after it noted that.
+Status Database::open_to_read(const ::rocksdb::DBOptions& options, const std::string& index) {
+  std::vector<std::string> listed;
+  if (Status read = ::rocksdb::DB::ListColumnFamilies(options, index, &listed); !read.ok()) {
+    return read;
+  }
+  Families absent;
+  std::vector<::rocksdb::ColumnFamilyDescriptor> families;
+  for (const auto& family : index_families(sizes_)) {
+    if (std::ranges::find(listed, family.name) != listed.end()) {
+      families.push_back(family);
+    } else {
+      absent.add(*family_named(family.name));
+    }
+  }
+  ::rocksdb::DB* db = nullptr;
+  const Status opened = ::rocksdb::DB::OpenForReadOnly(options, index, families, &handles_, &db);
+  db_.reset(db);
+  if (!opened.ok() || absent.is_empty()) return opened;
+  for (std::size_t i = 0; i < family_count; ++i) {
+    if (!absent.has(static_cast<Family>(i))) continue;
+    handles_.insert(handles_.begin() + static_cast<std::ptrdiff_t>(i), nullptr);
+  }
+  const auto noted = noted_damage();
+  const Families lost = absent.without(noted ? noted->both(derived_families) : Families());
+  if (lost.is_empty()) return opened;
+  close_index();
+  return Status::Corruption("the list of its files lacks its " + lost.text());
+}
+
+void Database::close_index() {
+  for (auto* const one : std::exchange(handles_, {})) {
+    if (one != nullptr) db_->DestroyColumnFamilyHandle(one);
+  }
+  if (db_) ::rocksdb::CancelAllBackgroundWork(db_.get(), true);
+  db_.reset();
+}
+
+/// Of an index that is open for reading: whether a start may open it for writing. RocksDB deletes
+/// then the files that its list does not name, and an older list does not name the newest.
+std::expected<void, StoreError> Database::judge_age() {
+  const auto refused_with = [](std::string why) {
+    return std::unexpected(StoreError{StoreError::Code::refused, std::move(why)});
+  };
+  auto looked = log_.look_at_format();
+  if (looked) looked = log_.look();
+  if (!looked) return refused_with(looked.error());
+  const auto last = last_indexed();
+  if (!last) return refused_with(damaged(path_, last.error()));
+  if (log_.first_number().value_or(0) <= *last + 1) return {};
+  return refused_with(damaged(path_, std::string(index_is_older)));
 }
 
 /// Of an index that opens only if nothing is asked of its files: whether some are gone or damaged,
 /// of derived families alone. An error: what was in one is nowhere else.
 std::expected<bool, StoreError> Database::judge_files() {
   const DamageMet damage(damaged(path_, "RocksDB cannot read a file of its index"));
-  // A compaction may be about to delete some. A look deletes none, and does not know the call.
-  (void)db_->DisableFileDeletions();
   std::vector<::rocksdb::LiveFileMetaData> files;
   db_->GetLiveFilesMetaData(&files);
   const ::rocksdb::DBOptions options = index_options_of_look(sizes_);
@@ -96,7 +140,6 @@ std::expected<bool, StoreError> Database::judge_files() {
     unopened_.add(*family);
     if (first.empty() && !derived_families.has(*family)) first = path;
   }
-  (void)db_->EnableFileDeletions();
   // A file of another index is whole.
   if (unopened_.is_empty()) unopened_ = unreadable_of(*this, Families::all());
   const Families lost = unopened_.without(derived_families);
@@ -109,10 +152,18 @@ std::expected<bool, StoreError> Database::judge_files() {
 /// notes it, so that the start fills it. False: nothing of that kind is wrong.
 std::expected<bool, StoreError> Database::renew_unopened(const DatabaseSettings& how) {
   RunningSection running;
+  Families unopened;
+  {
+    Database looked(how, running);
+    looked.is_look_ = true;
+    if (!looked.open_index(Strict::no).ok()) return false;
+    const auto judged = looked.judge_files();
+    if (!judged || !*judged) return judged;
+    if (auto age = looked.judge_age(); !age) return std::unexpected(std::move(age.error()));
+    unopened = looked.unopened_;
+  }
   const std::unique_ptr<Database> made(new Database(how, running));
   if (!made->open_index(Strict::no).ok()) return false;
-  const auto judged = made->judge_files();
-  if (!judged || !*judged) return judged;
   if (auto rest = made->open_rest(how, false); !rest) {
     return std::unexpected(std::move(rest.error()));
   }
@@ -121,13 +172,14 @@ std::expected<bool, StoreError> Database::renew_unopened(const DatabaseSettings&
     return std::unexpected(StoreError{StoreError::Code::refused, how.path + ": " + why});
   };
   if (!noted) return refused_with("is damaged: " + noted.error());
-  made->note_damage(Families(noted->bits() | made->unopened_.bits()));
-  if (const auto done = made->renew(made->unopened_); !done) return refused_with(done.error());
+  made->note_damage(Families(noted->bits() | unopened.bits()));
+  if (const auto done = made->renew(unopened); !done) return refused_with(done.error());
   return true;
 }
 
 std::expected<bool, std::string> Database::get(Family family, std::string_view key,
                                                std::string& value) {
+  if (handle(family) == nullptr) return false;
   // A look has in `seen_` what the log has beside the index.
   const Status status =
       is_look_ ? seen_->GetFromBatchAndDB(db_.get(), {}, handle(family), slice(key), &value)
@@ -141,6 +193,7 @@ std::expected<bool, std::string> Database::get(Family family, std::string_view k
 
 std::expected<bool, std::string> Database::find(Family family, std::string_view key,
                                                 std::string& value) {
+  if (handle(family) == nullptr) return false;
   const Status status = seen_->GetFromBatchAndDB(db_.get(), {}, handle(family), slice(key), &value);
   if (status.ok()) return true;
   if (status.IsNotFound()) return false;
@@ -149,6 +202,9 @@ std::expected<bool, std::string> Database::find(Family family, std::string_view 
 }
 
 IndexCursor Database::iterate(Family family) {
+  if (handle(family) == nullptr) {
+    return IndexCursor(std::unique_ptr<::rocksdb::Iterator>(::rocksdb::NewEmptyIterator()));
+  }
   std::unique_ptr<::rocksdb::Iterator> at(db_->NewIterator({}, handle(family)));
   if (seen_->GetWriteBatch()->Count() > 0) {
     at.reset(seen_->NewIteratorWithBase(handle(family), at.release()));

@@ -91,7 +91,7 @@ class Copy final : public ::rocksdb::WriteBatch::Handler {
   }
   ::rocksdb::ColumnFamilyHandle* handle(std::uint32_t id) const {
     for (auto* const one : handles_) {
-      if (one->GetID() == id) return one;
+      if (one != nullptr && one->GetID() == id) return one;
     }
     return nullptr;
   }

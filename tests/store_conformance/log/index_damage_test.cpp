@@ -1,10 +1,14 @@
 #include "store/log/backup_store.hpp"
 #include "store/log/check_store.hpp"
+#include "store/log/database.hpp"
+#include "store/log/index_options.hpp"
 #include "store/log/log_store.hpp"
 #include "store/log/look.hpp"
 #include "store/log/recover_store.hpp"
 #include "store/log/reindex_store.hpp"
 #include "store_conformance/log/shards.hpp"
+
+#include <rocksdb/db.h>
 
 #include <cstdlib>
 #include <set>
@@ -99,6 +103,11 @@ class LogIndexDamage : public OnLostMedium {
     std::ranges::sort(names);
     return names;
   }
+  /// RocksDB's, the present one.
+  std::string list_of_files() const {
+    const std::string line = content_of(path("/index/CURRENT"));
+    return path("/index/" + line.substr(0, line.size() - 1));
+  }
   static void flip(const std::string& file, std::size_t at) {
     std::string bytes = content_of(file);
     ASSERT_LT(at, bytes.size());
@@ -130,10 +139,13 @@ class LogIndexDamage : public OnLostMedium {
     look_at(try_ask(std::move(claim)));
     return failed;
   }
-  void expect_no_key_runs_again(std::uint64_t completed) {
+  void expect_replays(std::uint64_t completed) {
     for (const std::uint64_t number : {std::uint64_t{1}, completed / 2, completed}) {
       EXPECT_EQ(outcome(number), "replay") << number;
     }
+  }
+  void expect_no_key_runs_again(std::uint64_t completed) {
+    expect_replays(completed);
     const auto found = try_ask(Find{numbered(left_unknown)});
     EXPECT_TRUE(found && *found && (*found)->state == State::unknown);
   }
@@ -351,6 +363,112 @@ TEST_F(LogIndexDamage, T16_a_store_that_was_killed_after_a_reindex_is_whole) {
   const auto copied = segments::back_up_store(path(), backup, {});
   ASSERT_TRUE(copied) << copied.error().why;
   EXPECT_EQ(copied->found, 0);
+}
+
+enum class CutOff : std::uint8_t { after_the_drop, within_the_making };
+
+/// Leaves what a process leaves that is killed while it makes a family anew.
+void cut_a_repair_off(const std::string& path, CutOff where) {
+  const LogSizes sizes;
+  {
+    segments::RunningSection running;
+    const auto db = segments::Database::open({.path = path}, running);
+    ASSERT_TRUE(db) << db.error().detail;
+    (*db)->note_damage(segments::derived_families);
+    segments::Families first;
+    first.add(segments::Family::usage);
+    ASSERT_TRUE((*db)->renew(first));
+  }
+  std::vector<::rocksdb::ColumnFamilyHandle*> handles;
+  const auto families = segments::index_families(sizes);
+  ::rocksdb::DB* opened = nullptr;
+  const auto status = ::rocksdb::DB::Open(segments::index_options(sizes), segments::index_of(path),
+                                          families, &handles, &opened);
+  ASSERT_TRUE(status.ok()) << status.ToString();
+  const std::unique_ptr<::rocksdb::DB> index(opened);
+  constexpr auto due = static_cast<std::size_t>(segments::Family::due);
+  ASSERT_TRUE(index->DropColumnFamily(handles[due]).ok());
+  ASSERT_TRUE(index->DestroyColumnFamilyHandle(handles[due]).ok());
+  if (where == CutOff::within_the_making) {
+    ASSERT_TRUE(
+        index->CreateColumnFamily(families[due].options, families[due].name, &handles[due]).ok());
+  }
+  for (auto* const one : handles) {
+    const bool is_gone = one == handles[due] && where == CutOff::after_the_drop;
+    if (is_gone) continue;
+    ASSERT_TRUE(index->DestroyColumnFamilyHandle(one).ok());
+  }
+}
+
+TEST_F(LogIndexDamage, T16_a_repair_that_is_cut_off_is_one_to_a_look_and_to_a_start) {
+  constexpr std::uint64_t completed = 30;
+  fill(completed);
+  for (const auto where : {CutOff::after_the_drop, CutOff::within_the_making}) {
+    SCOPED_TRACE(static_cast<int>(where));
+    bring_back();
+    cut_a_repair_off(path(), where);
+    if (where == CutOff::within_the_making) {
+      const std::string list = list_of_files();
+      flip(list, fs::file_size(list) - 3);
+    }
+    const auto judged = segments::identify_store(path(), test_settings(), LookDepth::whole);
+    EXPECT_TRUE(judged) << judged.error().why;
+    const auto report = segments::check_store(path(), {});
+    ASSERT_TRUE(report) << report.error().why;
+    EXPECT_GT(report->found, 0);
+    const std::string backup = folder_.file("backup " + std::to_string(static_cast<int>(where)));
+    const auto copied = segments::back_up_store(path(), backup, {});
+    EXPECT_TRUE(copied) << copied.error().why;
+    open();
+    EXPECT_NE(reindexed_.find("lists of what is due"), std::string::npos) << reindexed_;
+    EXPECT_EQ(use_everything(), 0);
+    expect_no_key_runs_again(completed);
+    store_.reset();
+    const auto again = segments::check_store(path(), {});
+    ASSERT_TRUE(again) << again.error().why;
+    EXPECT_EQ(again->found, 0);
+  }
+}
+
+// RocksDB deletes the files that an older list does not name as soon as it opens the index for
+// writing; the stored requests in them are nowhere else.
+TEST_F(LogIndexDamage, T01_an_older_list_of_files_is_refused_before_a_file_is_deleted) {
+  constexpr std::uint64_t completed = 400;
+  const auto start = [&] {
+    return open_log(
+        path(), test_settings(),
+        {.host = clock.host(),
+         .sizes = {
+             .segment_bytes = 8UL << 10U, .cache_bytes = 1UL << 20U, .buffer_bytes = 16UL << 10U}});
+  };
+  store_ = std::move(*start());
+  Accept later = an_accept(1);
+  later.as.id = numbered(accepted);
+  must(std::move(later));
+  store_.reset();
+  store_ = std::move(*start());
+  const std::string current = content_of(path("/index/CURRENT"));
+  const std::string list = list_of_files();
+  const std::string older = content_of(list);
+  for (std::uint64_t number = 1; number <= completed; ++number) must(a_complete(run(number)));
+  store_.reset();
+  ASSERT_FALSE(fs::exists(path("/commits/00000001.commits")));
+  fs::copy(path(), sound(), fs::copy_options::recursive);
+  const auto files = tables();
+
+  put_content(path("/index/CURRENT"), current);
+  put_content(list, older);
+  const auto judged = segments::identify_store(path(), test_settings(), LookDepth::whole);
+  const auto refused = start();
+  ASSERT_FALSE(judged);
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().detail, judged.error().why);
+  EXPECT_NE(refused.error().detail.find("is damaged"), std::string::npos) << refused.error().detail;
+  for (const std::string& file : files) EXPECT_TRUE(fs::exists(path("/index/" + file))) << file;
+
+  bring_back();
+  store_ = std::move(*start());
+  expect_replays(completed);
 }
 
 }  // namespace
