@@ -1,9 +1,12 @@
 #include "store/sqlite/file_judgement.hpp"
 
+#include "core/bytes/checksum.hpp"
 #include "store/sqlite/meta.hpp"
+#include "store/sqlite/migrations.hpp"
 #include "store/sqlite/tolerant_rows.hpp"
 
 #include <algorithm>
+#include <bit>
 #include <optional>
 
 namespace idem::sqlite {
@@ -26,12 +29,35 @@ std::optional<std::string> why_tables_lack(sqlite3* db) {
   return "tables are missing: it is damaged";
 }
 
+/// A damaged name of a column, trigger or constraint would end the process at the statement that
+/// meets it. A service may have tables of its own in the file.
+std::expected<std::int64_t, std::string> checksum_of_schema(sqlite3* db) {
+  TolerantRows rows(db,
+                    "SELECT type, name, tbl_name, coalesce(sql, '') FROM sqlite_schema"
+                    " WHERE tbl_name GLOB 'idem_*' AND (name GLOB 'idem_*' OR name GLOB 'slots_*'"
+                    "   OR name GLOB 'evidence_*' OR name GLOB 'journal_*' OR name GLOB 'audit_*')"
+                    " ORDER BY name");
+  std::string all;
+  while (rows.step()) {
+    for (int at = 0; at < 4; ++at) (all += rows.bytes(at)) += '\0';
+  }
+  if (!rows.failure().empty()) return std::unexpected(rows.failure());
+  return std::bit_cast<std::int64_t>(checksum_of(RecordId{}, all, Meta::schema_checksum_name));
+}
+
 /// Before anything trusts the clock, the fences and the identity.
 std::optional<std::string> why_untrusted(sqlite3* db, std::int64_t version_before) {
   if (version_before < Meta::first_version_with_checksums) return std::nullopt;
   const Connection copy = copy_of_meta(db);
   if (!copy) return std::string("is damaged: its identity cannot be read: ") + sqlite3_errmsg(db);
-  const auto damage = Meta(copy.get()).what_is_damaged();
+  Meta meta(copy.get());
+  auto damage = meta.what_is_damaged();
+  const auto schema = checksum_of_schema(db);
+  const auto noted = meta.integer(Meta::schema_checksum_name);
+  const bool is_latest = version_before == migrations().back().version;
+  if (!damage && is_latest && noted && schema != *noted) {
+    damage = "the definitions of its tables do not match their checksum";
+  }
   if (!damage) return std::nullopt;
   return "is damaged: " + *damage +
          ". Every key could run again, so it is not opened and nothing was changed: bring back a "
@@ -53,6 +79,12 @@ std::expected<AllRecords, std::string> judge_content(sqlite3* db, std::int64_t v
   auto all = read_all_records(db);
   if (!all) return corrupt(all.error());
   return all;
+}
+
+void note_schema(sqlite3* db) {
+  if (const auto schema = checksum_of_schema(db)) {
+    Meta(db).put_integer(Meta::schema_checksum_name, *schema);
+  }
 }
 
 Connection copy_of_meta(sqlite3* db) {

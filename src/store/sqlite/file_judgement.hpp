@@ -15,6 +15,9 @@ namespace idem::sqlite {
 /// before this start, 0 if it was new.
 std::expected<AllRecords, std::string> judge_content(sqlite3* db, std::int64_t version_before);
 
+/// After migrations, in their transaction: what judge_content() compares the tables with.
+void note_schema(sqlite3* db);
+
 /// A copy in memory of the tables that Meta reads, because Meta ends the process at a failure.
 /// Null: they cannot be read.
 Connection copy_of_meta(sqlite3* db);

@@ -18,6 +18,7 @@ namespace idem::sqlite {
 class Meta {
  public:
   static constexpr std::string_view saved_log_name = "saved_log";
+  static constexpr std::string_view schema_checksum_name = "schema_checksum";
 
   explicit Meta(sqlite3* db);
 

@@ -402,6 +402,7 @@ std::expected<OpenedDatabase, StoreError> finish(Connection& connection, const s
     meta.digest_secrets_changed();
     write_naming(db, naming);
   }
+  if (version_before != migrations().back().version) note_schema(db);
   if (sqlite3_exec(db, "COMMIT; PRAGMA cache_spill=ON", nullptr, nullptr, nullptr) != SQLITE_OK) {
     return open_refused(failure_of(db, path, FileUse::writing).why);
   }

@@ -1,3 +1,5 @@
+#include "store/sqlite/check_file.hpp"
+#include "store/sqlite/recover_file.hpp"
 #include "store/sqlite/sqlite_store.hpp"
 #include "store_conformance/harness.hpp"
 
@@ -7,6 +9,8 @@
 /// What the file keeps beside its records: one damaged bit there would concern every key.
 namespace idem::test {
 namespace {
+
+namespace fs = std::filesystem;
 
 constexpr const char* sqlite_back_to_version_2 =
     "ALTER TABLE idem_meta DROP COLUMN checksum; ALTER TABLE idem_evidence DROP COLUMN checksum;"
@@ -110,6 +114,42 @@ TEST_F(SqliteMetaDamage, S22_so_do_damaged_names_of_secrets_and_routes) {
                  "DELETE FROM idem_digest_secrets WHERE generation = 9");
   expect_refused("UPDATE idem_route_names SET name = 'play'", "idem_route_names",
                  "UPDATE idem_route_names SET name = 'pay'");
+}
+
+// A statement that names a column which is called otherwise now would end the process.
+TEST_F(SqliteMetaDamage, S22_a_flipped_bit_in_the_definition_of_a_table_ends_no_process) {
+  sql("PRAGMA wal_checkpoint(TRUNCATE)");
+  const std::string sound = content_of(path());
+  int cases = 0;
+  for (std::size_t from = 0; (from = sound.find("CREATE ", from)) != std::string::npos; ++from) {
+    const auto is_text = [](char c) { return c == '\n' || (c >= ' ' && c <= '~'); };
+    const auto end =
+        std::find_if_not(sound.begin() + static_cast<std::ptrdiff_t>(from), sound.end(), is_text) -
+        sound.begin();
+    for (std::size_t at = from + 7; at < static_cast<std::size_t>(end); at += 211) {
+      SCOPED_TRACE(sound.substr(at, 20));
+      std::string damaged = sound;
+      damaged[at] = static_cast<char>(damaged[at] ^ 1);
+      put_content(path(), damaged);
+      ++cases;
+      const auto checked = sqlite::check_file(path(), {});
+      EXPECT_TRUE(!checked || checked->found > 0);
+      const auto looked = sqlite::look_at_file(path(), test_settings(), LookDepth::whole);
+      EXPECT_TRUE(!looked || !looked->contradiction.empty());
+      const auto store = open();
+      EXPECT_FALSE(store);
+      EXPECT_TRUE(store || content_of(path()) == damaged) << "it stays as it is";
+      if (cases % 8 != 0) continue;
+      const std::string made = folder_.file("made.db");
+      for (const char* const part : {"", "-wal", "-shm"}) fs::remove(made + part);
+      const auto recovered = sqlite::recover_file({.from = path(), .to = made});
+      EXPECT_TRUE(recovered || !recovered.error().why.empty());
+    }
+  }
+  fmt::print("cases={}\n", cases);
+  EXPECT_GT(cases, 25);
+  put_content(path(), sound);
+  EXPECT_TRUE(open());
 }
 
 TEST_F(SqliteMetaDamage, S22_an_older_file_gets_its_checksums_once) {
