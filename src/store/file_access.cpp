@@ -328,6 +328,12 @@ std::optional<std::string> why_no_access(const std::string& store, std::span<con
          ' ' + doing + ": " + words_on(looking.error(), looking.first(), store);
 }
 
+FileUse use_of_start(const std::string& store) {
+  struct stat found{};
+  const bool is_mine = ::stat(store.c_str(), &found) == 0 && found.st_uid == ::geteuid();
+  return is_mine ? FileUse::writing : FileUse::reading;
+}
+
 std::optional<std::string> why_not_as_root(const std::string& store) {
   struct stat found{};
   if (::geteuid() != 0 || ::stat(store.c_str(), &found) != 0) return std::nullopt;

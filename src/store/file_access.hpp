@@ -47,6 +47,10 @@ struct FilePart {
 std::optional<std::string> why_no_access(const std::string& store, std::span<const FilePart> parts,
                                          FileUse use);
 
+/// How a look at a store that a start of this process's user would open has to use its files: of
+/// another user's it can judge the reading alone.
+FileUse use_of_start(const std::string& store);
+
 /// Of a process of root: whose the directory of a store is, where files that root makes would keep
 /// that user out of it. None: it is not, or there is none.
 std::optional<std::string> why_not_as_root(const std::string& store);

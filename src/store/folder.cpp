@@ -43,8 +43,8 @@ std::vector<std::string> paths_below(const std::string& folder, std::error_code&
   return paths;
 }
 
-bool make_names_durable(const std::string& folder) {
-  const int opened = ::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+bool make_durable(const std::string& path) {
+  const int opened = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
   const bool is_synced = opened >= 0 && ::fsync(opened) == 0;
   const int error = errno;
   if (opened >= 0) ::close(opened);

@@ -13,7 +13,7 @@ std::vector<std::string> names_in(const std::string& folder, std::error_code& co
 /// The paths of all that is below it, likewise; it follows no link.
 std::vector<std::string> paths_below(const std::string& folder, std::error_code& code);
 
-/// The names in a folder are durable when this returns. False: see errno.
-[[nodiscard]] bool make_names_durable(const std::string& folder);
+/// The bytes of a file, or the names in a folder, are durable when this returns. False: see errno.
+[[nodiscard]] bool make_durable(const std::string& path);
 
 }  // namespace idem

@@ -1,5 +1,6 @@
 #include "store/recovering.hpp"
 
+#include "core/record/store_clock.hpp"
 #include "store/asked_at_once.hpp"
 
 #include <sys/stat.h>
@@ -72,6 +73,22 @@ void lose_bytes(Record& record) {
   record.tombstone_until.reset();
   record.state = record.attempt ? State::in_progress : State::failed_retryable;
   if (!record.expires_at) record.expires_at = record.changed_at + record.retention;
+}
+
+std::optional<StoreTime> knows_all_to(const Recovered& recovered) {
+  return recovered.lacks_keys ? recovered.lacks_from : std::optional(wall_time());
+}
+
+std::optional<StoreFileError> why_nothing_recovered(const RecoverOrder& order,
+                                                    const Recovered& recovered) {
+  const auto& found = recovered.made.by_state;
+  if (!recovered.lacks_keys || std::ranges::any_of(found, [](auto n) { return n > 0; })) {
+    return std::nullopt;
+  }
+  return StoreFileError{StoreFileError::Kind::refused,
+                        order.from +
+                            ": none of its records can be read, and a store without records would "
+                            "let every key run again: bring back a copy (idem store restore)"};
 }
 
 std::optional<StoreFileError> why_not_recovered(const RecoverOrder& order) {

@@ -37,6 +37,14 @@ class RecoveredRecords {
 /// one that was open at the backup of a restored store.
 void lose_bytes(Record& record);
 
+/// Up to when the made store has all keys, as if it were a backup of that moment: a restore that
+/// puts it in place says so. None: nobody knows.
+std::optional<StoreTime> knows_all_to(const Recovered& recovered);
+
+/// No record could be read. In place of the store, what was made would let every key run again.
+std::optional<StoreFileError> why_nothing_recovered(const RecoverOrder& order,
+                                                    const Recovered& recovered);
+
 /// The `to` of an order is there, or is the store itself.
 std::optional<StoreFileError> why_not_recovered(const RecoverOrder& order);
 

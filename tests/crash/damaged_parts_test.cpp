@@ -115,6 +115,14 @@ TEST_P(DamagedFile, S22_all_judge_a_file_with_a_damaged_page_as_a_start_does) {
   expect_all_refuse("is corrupt");
 }
 
+// SQLite itself would read the store, and complain of the first write.
+TEST_P(DamagedFile, S22_a_header_that_asks_for_a_later_sqlite_is_damage_to_all) {
+  std::string bytes = content(store());
+  bytes[18] = static_cast<char>(bytes[18] ^ 1);
+  put(store(), bytes);
+  expect_all_refuse("byte 18 of its header");
+}
+
 // SQLite would delete the log, and the start would make a new store.
 TEST_P(DamagedFile, S22_a_log_without_its_database_is_refused_by_all) {
   ASSERT_GT(fs::file_size(store() + "-wal"), 0U);

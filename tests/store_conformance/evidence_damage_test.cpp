@@ -4,6 +4,7 @@
 #include "store/sqlite/sqlite_store.hpp"
 #include "store/store_identity.hpp"
 #include "store_conformance/redis/asking.hpp"
+#include "store_conformance/sqlite/changed_by_hand.hpp"
 #include "workers/reconciler.hpp"
 
 #include <fmt/format.h>
@@ -97,7 +98,7 @@ class SqliteEvidenceDamage : public testing::Test {
     sqlite3* db = nullptr;
     ASSERT_EQ(sqlite3_open(folder_.file("idem.db").c_str(), &db), SQLITE_OK);
     char* message = nullptr;
-    EXPECT_EQ(sqlite3_exec(db, text.c_str(), nullptr, nullptr, &message), SQLITE_OK) << message;
+    EXPECT_EQ(change_by_hand(db, text, &message), SQLITE_OK) << message;
     sqlite3_free(message);
     sqlite3_close(db);
   }
@@ -122,13 +123,15 @@ TEST_F(SqliteEvidenceDamage, S22_each_member_of_a_line_is_checked_but_not_lines_
   auto store = open();
   const Execute kept = run_and_keep(*store, 1);
   store.reset();
-  sql("DROP TRIGGER evidence_is_never_changed; CREATE TABLE sound AS SELECT * FROM idem_evidence");
+  const std::string drop = "DROP TRIGGER evidence_is_never_changed;";
+  sql("CREATE TABLE sound AS SELECT * FROM idem_evidence");
   const auto is_read = [&](const std::string& change) {
-    sql("UPDATE idem_evidence SET " + change);
+    sql(drop + "UPDATE idem_evidence SET " + change);
     store = open();
     const bool is_sound = ask_and_wait(*store, ReadEvidence{kept.id}).has_value();
     store.reset();
-    sql("UPDATE idem_evidence SET (fence, source, evidence, reason, before_state, after_state,"
+    sql(drop +
+        "UPDATE idem_evidence SET (fence, source, evidence, reason, before_state, after_state,"
         " applied, observed_at, recorded_at, checksum) = (SELECT fence, source, evidence, reason,"
         " before_state, after_state, applied, observed_at, recorded_at, checksum FROM sound)");
     return is_sound;

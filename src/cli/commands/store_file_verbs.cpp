@@ -166,7 +166,8 @@ void print_object(json::Writer& out) {
 
 int end_of(const StoreFileReport& report) {
   if (report.found == 0) return done;
-  return complain_of_store(fmt::format("{} findings", report.found), refused);
+  return complain_of_store(fmt::format("{} finding{}", report.found, report.found == 1 ? "" : "s"),
+                           refused);
 }
 
 void print_what_a_restore_means(const Restored& restored) {

@@ -66,9 +66,8 @@ Findings look_at_file(const StoreFileKind& kind, const std::string& path,
     found.push_back(Finding::problem(
         store_check, *judged.why_refused,
         is_the_machines ? "do what the sentence says; bring back no copy of the store for it"
-        : is_there ? "idem store check looks at all of it; idem store restore makes a store of a "
-                     "backup"
-                   : "write the path of that store, or restore a backup"));
+        : is_there      ? "do what the sentence says; idem store check lists all that is damaged"
+                        : "write the path of that store, or restore a backup"));
     return found;
   }
   if (judged.why_refused) {

@@ -37,7 +37,7 @@ bool exists(const std::string& path) {
 
 Done sync_folder_of(const std::string& path) {
   const std::string folder = std::filesystem::path(path).parent_path().string();
-  if (!make_names_durable(folder)) return system_failure(folder, "cannot be made durable");
+  if (!make_durable(folder)) return system_failure(folder, "cannot be made durable");
   return {};
 }
 

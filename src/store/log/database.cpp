@@ -64,6 +64,13 @@ std::optional<std::uint64_t> parse_last_frame(std::string_view value, const Stor
 
 }  // namespace
 
+std::optional<std::string> why_no_room_to_start(const std::string& path, const LogSizes& sizes,
+                                                const RunningSection& running) {
+  std::uint64_t needed = index_start_bytes;
+  running.visit([&](const embedded::RunningCells::Found&) { needed += cut_off_attempt_bytes; });
+  return embedded::why_too_full(path, needed, sizes.segment_bytes + index_start_bytes);
+}
+
 std::expected<std::unique_ptr<Database>, StoreError> Database::open(const DatabaseSettings& how,
                                                                     RunningSection& running) {
   auto making = Making::begin(how.path);
@@ -71,9 +78,8 @@ std::expected<std::unique_ptr<Database>, StoreError> Database::open(const Databa
   if (const std::string lacks = missing_part(how.path); has_store(how.path) && !lacks.empty()) {
     return refused(lacking(how.path, lacks));
   }
-  const std::uint64_t largest_file = how.sizes.segment_bytes + index_start_bytes;
-  if (const auto why = embedded::why_too_full(how.path, index_start_bytes, largest_file)) {
-    return refused(fmt::format("{}: {}", how.path, *why));
+  if (const auto why = why_no_room_to_start(how.path, how.sizes, running)) {
+    return refused(how.path + ": " + *why);
   }
   if (!undo_unfinished_mending(index_of(how.path))) {
     return refused(file_failure(how.path, "cannot be written to", errno));
@@ -118,11 +124,8 @@ std::expected<std::unique_ptr<Database>, StoreError> Database::open(const Databa
   if (auto rest = made->open_rest(how, making->is_new()); !rest) {
     return std::unexpected(std::move(rest.error()));
   }
-  std::uint64_t attempts = 0;
-  running.visit([&](const embedded::RunningCells::Found&) { ++attempts; });
-  const std::uint64_t needed = index_start_bytes + attempts * cut_off_attempt_bytes;
-  if (const auto why = embedded::why_too_full(how.path, needed, largest_file)) {
-    return refused(fmt::format("{}: {}", how.path, *why));
+  if (const auto why = why_no_room_to_start(how.path, how.sizes, running)) {
+    return refused(how.path + ": " + *why);
   }
   if (!making->finish()) {
     return refused(file_failure(how.path, "cannot be written to", errno));

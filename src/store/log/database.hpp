@@ -56,6 +56,11 @@ struct FoundEnd {
   }
 };
 
+/// Why the disk lacks the room that a start needs, also to end the attempts of a killed process.
+/// None: it has room.
+std::optional<std::string> why_no_room_to_start(const std::string& path, const LogSizes& sizes,
+                                                const RunningSection& running);
+
 class IndexWatch;
 
 /// The log of commits, the files of versions, the table of ids, and an index of the rest in

@@ -69,7 +69,7 @@ bool put_mark(const std::string& path) {
   const int mark = ::open(mark_of(path).c_str(), O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
   if (mark < 0) return false;
   ::close(mark);
-  return make_names_durable(path) && make_names_durable(fs::path(path).parent_path());
+  return make_durable(path) && make_durable(fs::path(path).parent_path());
 }
 
 }  // namespace
@@ -168,9 +168,9 @@ Making::~Making() {
 
 bool Making::finish() {
   if (!is_new_) return true;
-  if (!make_names_durable(path_)) return false;
+  if (!make_durable(path_)) return false;
   is_new_ = false;  // Nothing is removed any more.
-  return ::unlink(mark_of(path_).c_str()) == 0 && make_names_durable(path_);
+  return ::unlink(mark_of(path_).c_str()) == 0 && make_durable(path_);
 }
 
 DirectoryLock::DirectoryLock(const std::string& path)

@@ -399,9 +399,12 @@ class Recovering {
     auto store = open_log(next_, {}, {.as_recorded = true, .restored = true});
     if (!store) return recovery_failure(next_, store.error().detail);
     store->reset();
+    if (Done noted = note_knows_all(shards); !noted) return noted;
     auto report = check_store(next_, part_of(order_.progress, 0, shards));
     if (!report) return std::unexpected(std::move(report.error()));
     recovered_.made = std::move(*report);
+    if (auto why = why_nothing_recovered(order_, recovered_))
+      return std::unexpected(std::move(*why));
     return give_to_owner(next_, order_.to);
   }
 
@@ -419,6 +422,20 @@ class Recovering {
       meta.put_identity(**made);
       if (mark && *mark) meta.put_clock_mark(**mark);
       (*db)->commit();
+    }
+    return {};
+  }
+
+  /// Else the restore that puts it in place could not say from when on keys may be missing.
+  Done note_knows_all(std::uint32_t shards) {
+    const auto moment = knows_all_to(recovered_);
+    for (std::uint32_t shard = 0; moment && shard < shards; ++shard) {
+      RunningSection running;
+      auto db = Database::open({.path = folder_of_shard(next_, shard)}, running);
+      if (!db) return recovery_failure(next_, db.error().detail);
+      Meta(**db).put_number(meta_copied_at, to_bits(*moment));
+      (*db)->commit();
+      (*db)->note_clean_stop();
     }
     return {};
   }

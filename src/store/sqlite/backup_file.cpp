@@ -1,5 +1,6 @@
 #include "store/sqlite/backup_file.hpp"
 
+#include "store/folder.hpp"
 #include "store/restoring.hpp"
 #include "store/sqlite/check_file.hpp"
 #include "store/sqlite/failure.hpp"
@@ -57,14 +58,8 @@ std::expected<Connection, StoreFileError> make_database(const std::string& to) {
 }
 
 std::expected<void, StoreFileError> sync_backup(const std::string& path) {
-  const int file = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
-  if (file < 0 || ::fsync(file) != 0) {
-    const int code = errno;
-    if (file >= 0) ::close(file);
-    return backup_failure(file_failure(path, "cannot be made durable", code));
-  }
-  ::close(file);
-  return {};
+  if (make_durable(path)) return {};
+  return backup_failure(file_failure(path, "cannot be made durable", errno));
 }
 
 /// The header of a copy still asks for a log, which a database of journal_mode OFF cannot have; a
@@ -82,6 +77,20 @@ Leftover::~Leftover() {
   for (const char* const suffix : {"", "-wal", "-shm", "-journal"}) {
     ::unlink((path_ + suffix).c_str());
   }
+}
+
+std::expected<void, StoreFileError> note_knows_all_to(const std::string& path,
+                                                      std::optional<StoreTime> moment) {
+  if (!moment) return {};
+  sqlite3* db = nullptr;
+  const int code = sqlite3_open_v2(path.c_str(), &db, SQLITE_OPEN_READWRITE, nullptr);
+  const Connection connection(db);
+  if (code != SQLITE_OK || !text_value(db, "PRAGMA synchronous=FULL; BEGIN IMMEDIATE")) {
+    return copy_failure(db, path);
+  }
+  Meta(db).put_integer(copied_at_name, moment->time_since_epoch().count());
+  if (!text_value(db, "COMMIT")) return copy_failure(db, path);
+  return {};
 }
 
 std::expected<void, StoreFileError> sync_folder(const std::string& path) {

@@ -17,6 +17,10 @@ std::expected<void, StoreFileError> copy_pages(sqlite3* source, const std::strin
                                                std::optional<StoreTime> copied_at,
                                                const StoreFileProgress& progress);
 
+/// As `copied_at`, in a store that nobody has open. None: nothing is noted.
+std::expected<void, StoreFileError> note_knows_all_to(const std::string& path,
+                                                      std::optional<StoreTime> moment);
+
 /// Makes names in the folder of `path` durable.
 std::expected<void, StoreFileError> sync_folder(const std::string& path);
 

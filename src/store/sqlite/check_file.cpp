@@ -198,6 +198,9 @@ std::expected<StoreFileReport, StoreFileError> look_at_file(const std::string& p
                                                             const IdentitySettings& settings,
                                                             LookDepth depth) {
   const std::string real = path_to_read(path);
+  if (auto why = why_no_access(real, use_of_start(real))) {
+    return std::unexpected(StoreFileError{Kind::failed, std::move(*why)});
+  }
   StoreFileReport report;
   auto done = read_store(real, [&](Snapshot& snapshot) -> std::expected<void, StoreFileError> {
     sqlite3* const db = snapshot.db();
@@ -216,6 +219,9 @@ std::expected<StoreFileReport, StoreFileError> look_at_file(const std::string& p
       if (auto judged = judge_as_a_start(db, real); !judged) return judged;
     }
     report.contradiction = contradiction_in(db, settings);
+    if (report.contradiction.empty() && !OwnerLock(real).is_taken()) {
+      report.contradiction = why_no_room_to_start(real, db).value_or("");
+    }
     return {};
   });
   if (!done) return std::unexpected(std::move(done.error()));

@@ -66,19 +66,38 @@ std::optional<std::string> why_untrusted(sqlite3* db, std::int64_t version_befor
 
 }  // namespace
 
+std::string corrupt_because(std::string why) {
+  std::ranges::replace(why, '\n', ' ');
+  return "is corrupt: " + why +
+         ". Nothing was changed: bring back a copy of the file that has all of its records, or "
+         "keep what can be read (idem store recover)";
+}
+
 std::expected<AllRecords, std::string> judge_content(sqlite3* db, std::int64_t version_before) {
   const auto corrupt = [](std::string why) {
-    std::ranges::replace(why, '\n', ' ');
-    return std::unexpected("is corrupt: " + why +
-                           ". Nothing was changed: bring back a copy of the file that has all of "
-                           "its records, or keep what can be read (idem store recover)");
+    return std::unexpected(corrupt_because(std::move(why)));
   };
+  if (auto why = why_only_readable(db)) return corrupt(std::move(*why));
   if (const std::string why = why_corrupt(db); !why.empty()) return corrupt(why);
   if (const auto why = why_tables_lack(db)) return std::unexpected(*why);
   if (const auto why = why_untrusted(db, version_before)) return std::unexpected(*why);
   auto all = read_all_records(db);
   if (!all) return corrupt(all.error());
   return all;
+}
+
+// By SQLite's descriptor: closing another one would drop its locks.
+std::optional<std::string> why_only_readable(sqlite3* db) {
+  constexpr int write_version_at = 18;  // SQLite's file format, section 1.3.
+  constexpr unsigned char known = 2;
+  sqlite3_file* file = nullptr;
+  unsigned char version = 0;
+  const bool is_read =
+      sqlite3_file_control(db, "main", SQLITE_FCNTL_FILE_POINTER, &file) == SQLITE_OK &&
+      file->pMethods != nullptr &&
+      file->pMethods->xRead(file, &version, 1, write_version_at) == SQLITE_OK;
+  if (!is_read || version <= known) return std::nullopt;
+  return "byte 18 of its header is " + std::to_string(version) + ", and no SQLite writes that";
 }
 
 void note_schema(sqlite3* db) {

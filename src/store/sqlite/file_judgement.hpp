@@ -3,6 +3,7 @@
 #include "store/sqlite/read_all_records.hpp"
 
 #include <expected>
+#include <optional>
 #include <string>
 
 namespace idem::sqlite {
@@ -14,6 +15,13 @@ namespace idem::sqlite {
 /// what keeps this process from the file. `version_before`: the schema version that the file had
 /// before this start, 0 if it was new.
 std::expected<AllRecords, std::string> judge_content(sqlite3* db, std::int64_t version_before);
+
+/// Why SQLite opens the database for reading alone, as a part of a sentence: a byte of its header
+/// asks for a later SQLite. None: it does not.
+std::optional<std::string> why_only_readable(sqlite3* db);
+
+/// "is corrupt: WHY. Nothing was changed: ..."
+std::string corrupt_because(std::string why);
 
 /// After migrations, in their transaction: what judge_content() compares the tables with.
 void note_schema(sqlite3* db);

@@ -297,6 +297,8 @@ std::expected<LogJudgement, std::string> read_log(const std::string& log, const 
     return std::unexpected(log_failure(log, "cannot be read"));
   }
   judged.bytes = static_cast<std::uint64_t>(state.st_size);
+  // A start that is refused may leave an empty one, and its time says nothing.
+  if (judged.kind == LogJudgement::Kind::missing) return judged;
   judged.written_at =
       StoreTime(Millis(state.st_mtim.tv_sec * 1'000 + state.st_mtim.tv_nsec / 1'000'000));
   return judged;

@@ -26,7 +26,7 @@ struct LogJudgement {
   std::uint64_t commits = 0;  ///< That SQLite takes.
   std::uint64_t bad_at = 0;   ///< Of a damaged one: where the bad frame begins; 0: the header.
   std::uint64_t dropped = 0;  ///< Commits from there on, as far as their marks are there.
-  StoreTime written_at{};     ///< The last write to the file, by this machine's clock.
+  StoreTime written_at{};     ///< The last write to what is in it, by this machine's clock.
 };
 
 /// Reads all of a log. If a process appends to it meanwhile, its end may seem torn, or damaged. The

@@ -15,6 +15,7 @@
 #include "store/sqlite/own_connection.hpp"
 #include "store/sqlite/restore_file.hpp"
 #include "store/sqlite/route_names.hpp"
+#include "store/sqlite/tolerant_rows.hpp"
 
 #include <idem/limits.hpp>
 
@@ -137,7 +138,7 @@ Opening<void> Opener::prepare_file() const {
   if (const auto why = why_not_made(); why && !std::filesystem::exists(path_, code)) {
     return open_refused(path_ + ": " + *why);
   }
-  if (const auto why = embedded::why_too_full(folder, start_bytes, start_bytes))
+  if (const auto why = why_no_room_to_start(path_, nullptr))
     return open_refused(path_ + ": " + *why);
   const int file = ::open(path_.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
   if (file >= 0) {
@@ -202,6 +203,9 @@ Opening<void> Opener::settle_log() {
 Opening<void> Opener::check_owner() {
   const auto tables = ask_number("SELECT count(*) FROM sqlite_schema");
   if (!tables) return std::unexpected(tables.error());
+  if (auto why = why_only_readable(connection_.get())) {
+    return open_refused(path_ + ": " + corrupt_because(std::move(*why)));
+  }
   const auto owner = ask_number("PRAGMA application_id");
   const auto version = ask_number("PRAGMA user_version");
   if (!owner) return std::unexpected(owner.error());
@@ -339,15 +343,6 @@ void count_calls_as_made(sqlite3* db, StoreTime now) {
   flows.run();
 }
 
-/// The store ends the attempts of a process that was killed, once it is open.
-std::optional<std::string> why_no_room_to_end_attempts(sqlite3* db, const std::string& path) {
-  Statement count(db, "SELECT count(*) FROM idem_running");
-  (void)count.step();
-  const auto running = static_cast<std::uint64_t>(count.integer(0));
-  const std::uint64_t needed = start_bytes + running * cut_off_attempt_bytes;
-  return embedded::why_too_full(std::filesystem::path(path).parent_path(), needed, needed);
-}
-
 /// Completes the transaction that migrate() began. After an error the transaction stays open.
 std::expected<OpenedDatabase, StoreError> finish(Connection& connection, const std::string& path,
                                                  std::int64_t version_before,
@@ -368,8 +363,7 @@ std::expected<OpenedDatabase, StoreError> finish(Connection& connection, const s
   const bool is_snapshot = options.which.copied && options.which.copied->is_snapshot;
   const bool was_cut_off = meta.is_open() && !is_snapshot;
   if (was_cut_off && path.starts_with('/')) {
-    if (const auto why = why_no_room_to_end_attempts(db, path))
-      return open_refused(path + ": " + *why);
+    if (const auto why = why_no_room_to_start(path, db)) return open_refused(path + ": " + *why);
   }
   StoreClock clock(options.host ? *options.host : this_host(), meta.clock_mark());
   auto which = settle_store_id(meta, options.which);
@@ -383,11 +377,14 @@ std::expected<OpenedDatabase, StoreError> finish(Connection& connection, const s
   meta.put_open(true);
   if (meta.has_saved_log()) meta.put_saved_log(false);
   count_calls_as_old(db, clock);
-  if (options.restored) {
-    count_calls_as_made(db, clock.now());
+  if (!is_snapshot) {
+    // From now on it has a log, and a log that is gone is missed.
     Statement forget(db, "DELETE FROM idem_meta WHERE name = ?1");
     forget.bind_text(1, copied_at_name);
     forget.run();
+  }
+  if (options.restored) {
+    count_calls_as_made(db, clock.now());
     meta.put_fence_high_water(meta.fence_high_water() + transitions::restored_fence_gap);
   }
   const auto generation = options.as_recorded && !which->is_new
@@ -425,6 +422,17 @@ void stop_counting_memory() {
 }
 
 }  // namespace
+
+std::optional<std::string> why_no_room_to_start(const std::string& path, sqlite3* db) {
+  std::uint64_t needed = start_bytes;
+  if (db != nullptr) {
+    TolerantRows running(db, "SELECT count(*) FROM idem_running");
+    if (running.step()) {
+      needed += static_cast<std::uint64_t>(running.integer(0)) * cut_off_attempt_bytes;
+    }
+  }
+  return embedded::why_too_full(std::filesystem::path(path).parent_path(), needed, needed);
+}
 
 std::expected<OpenedDatabase, StoreError> open_database(const std::string& path,
                                                         const IdentitySettings& settings,

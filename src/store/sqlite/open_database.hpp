@@ -26,6 +26,10 @@ struct OpenedDatabase {
   bool is_restored = false;  ///< As SqliteOptions::restored.
 };
 
+/// Why the disk lacks the room that a start needs, also to end the attempts that a killed process
+/// left in `db`; null: they are not known yet. None: it has room.
+std::optional<std::string> why_no_room_to_start(const std::string& path, sqlite3* db);
+
 /// Does what open_sqlite() promises about the file: afterwards it is locked, whole, of the current
 /// schema, and its meta table is filled.
 std::expected<OpenedDatabase, StoreError> open_database(const std::string& path,

@@ -65,6 +65,9 @@ class Recovering {
     if (const auto why = interrupted_restore_at(from_)) {
       return std::unexpected(StoreFileError{Kind::refused, from_ + ": " + *why});
     }
+    if (const auto why = why_log_has_no_database(from_)) {
+      return std::unexpected(StoreFileError{Kind::refused, from_ + ": " + *why});
+    }
     if (::access(from_.c_str(), R_OK) != 0 || !lock_.is_open()) {
       const bool is_missing = errno == ENOENT || errno == ENOTDIR;
       return std::unexpected(StoreFileError{is_missing ? Kind::not_found : Kind::failed,
@@ -213,9 +216,12 @@ class Recovering {
     auto store = open_sqlite(next_, {}, {.as_recorded = true, .restored = true});
     if (!store) return recovery_failure(next_, store.error().detail);
     store->reset();
+    if (Done noted = note_knows_all_to(next_, knows_all_to(recovered_)); !noted) return noted;
     auto report = check_file(next_, {});
     if (!report) return std::unexpected(std::move(report.error()));
     recovered_.made = std::move(*report);
+    if (auto why = why_nothing_recovered(order_, recovered_))
+      return std::unexpected(std::move(*why));
     return give_to_owner(next_, order_.to);
   }
 

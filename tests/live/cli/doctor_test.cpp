@@ -223,6 +223,8 @@ TEST_F(DoctorCommand, the_machine_and_the_file_of_the_store_are_looked_at) {
   expect(diagnose(of_store("store_id: " + id + "\n")), "store", "ok", " is store ");
   of_store("");
   ASSERT_EQ(gateway.terminate(), 0);
+  expect(diagnose(settings, "ulimit -f 8;"), "store", "problem", "disk is full for this process",
+         "do what the sentence says");
   std::ofstream(file("idem.db")) << std::string(4'096, 'x');
   expect(diagnose(settings), "store", "problem", "is not a database", "idem store restore");
   if (::geteuid() != 0) GTEST_SKIP() << "the rest needs root, for a mount of its own";

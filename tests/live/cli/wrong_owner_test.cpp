@@ -85,6 +85,21 @@ TEST_P(WrongOwner, S22_is_named_by_each_command_with_the_command_that_repairs_it
   EXPECT_EQ(sound.exit_code, 0) << sound.output;
 }
 
+// Root has repaired one file, which all may read.
+TEST_P(WrongOwner, S22_one_file_that_only_root_may_write_is_named_by_a_start_and_by_looks) {
+  const bool is_directory = fs::is_directory(place());
+  const std::string file = place() + (is_directory ? "/index/CURRENT" : "");
+  give(file, 0);
+  ASSERT_EQ(::chmod(file.c_str(), 0644), 0);
+  for (const auto& command : {commands().front(), commands().back()}) {
+    const Ran ran = as_nobody(command);
+    SCOPED_TRACE(command[0] + "\n" + ran.output);
+    EXPECT_NE(ran.exit_code, 0);
+    EXPECT_TRUE(ran.output.contains("Permission denied"));
+    EXPECT_TRUE(ran.output.contains(": chown "));
+  }
+}
+
 // SQLite gives the files that it makes beside a database to the database's owner.
 TEST_P(WrongOwner, S22_a_start_of_root_says_that_it_would_keep_the_stores_user_out) {
   fs::remove(place() + ".admin-token");  // Root refuses another user's.

@@ -228,6 +228,11 @@ TEST_F(LogProgress,
   ASSERT_TRUE(recovered->lacks_from);
   EXPECT_LE(*recovered->lacks_from, before);
   EXPECT_EQ(content_of(log_file()), earlier) << "the store itself stays as it is";
+  EXPECT_EQ(recovered->made.copied_at, recovered->lacks_from);
+  const RestoreOrder order{.from = made, .path = folder_.file("in place")};
+  const auto restored = segments::restore_store(order);
+  ASSERT_TRUE(restored) << restored.error().why;
+  EXPECT_EQ(restored->from.copied_at, recovered->lacks_from);
   fs::rename(path(), folder_.file("damaged"));
   fs::rename(made, path());
   open();

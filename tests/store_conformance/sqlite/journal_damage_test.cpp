@@ -1,5 +1,6 @@
 #include "store/sqlite/sqlite_store.hpp"
 #include "store_conformance/asking.hpp"
+#include "store_conformance/sqlite/changed_by_hand.hpp"
 
 #include <sqlite3.h>
 
@@ -19,7 +20,7 @@ class SqliteJournal : public testing::Test {
   bool sql(const std::string& text) {
     sqlite3* db = nullptr;
     EXPECT_EQ(sqlite3_open(folder_.file("idem.db").c_str(), &db), SQLITE_OK);
-    const bool is_done = sqlite3_exec(db, text.c_str(), nullptr, nullptr, nullptr) == SQLITE_OK;
+    const bool is_done = change_by_hand(db, text) == SQLITE_OK;
     sqlite3_close(db);
     return is_done;
   }
@@ -58,10 +59,13 @@ TEST_F(SqliteJournal, S22_a_changed_or_moved_line_is_shown_as_damaged) {
       sql("DROP TRIGGER journal_is_never_changed;"
           "UPDATE idem_journal SET line = x'00' WHERE name = 'audit' AND seq = 2"));
   EXPECT_EQ(damaged(), (std::vector<bool>{false, true, false}));
-  ASSERT_TRUE(sql("UPDATE idem_journal SET at = at + 1 WHERE name = 'audit' AND seq = 3"));
+  ASSERT_TRUE(
+      sql("DROP TRIGGER journal_is_never_changed;"
+          "UPDATE idem_journal SET at = at + 1 WHERE name = 'audit' AND seq = 3"));
   EXPECT_EQ(damaged(), (std::vector<bool>{false, true, true}));
   ASSERT_TRUE(
-      sql("DROP TRIGGER audit_is_never_dropped; DELETE FROM idem_journal WHERE name = 'audit';"
+      sql("DROP TRIGGER audit_is_never_dropped; DROP TRIGGER journal_is_never_changed;"
+          "DELETE FROM idem_journal WHERE name = 'audit';"
           "UPDATE idem_journal SET name = 'audit'"));
   EXPECT_EQ(damaged(), std::vector<bool>(3, true));
 }

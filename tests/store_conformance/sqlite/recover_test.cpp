@@ -1,5 +1,7 @@
+#include "core/record/restore_note.hpp"
 #include "store/sqlite/connection.hpp"
 #include "store/sqlite/recover_file.hpp"
+#include "store/sqlite/restore_file.hpp"
 #include "store_conformance/sqlite/killed_store.hpp"
 
 #include <sqlite3.h>
@@ -134,6 +136,37 @@ TEST_F(SqliteRecovery, S22_a_page_of_the_database_that_cannot_be_read_costs_no_o
   EXPECT_GT(kept, 150U);
   EXPECT_LT(kept, 212U);
   EXPECT_EQ(content_of(path()), damaged);
+}
+
+TEST_F(SqliteRecovery, S22_a_restore_of_what_was_recovered_says_from_when_on_keys_may_be_missing) {
+  put(flipped(log_, commits_[6] + 900));
+  const auto recovered = recover();
+  ASSERT_TRUE(recovered && recovered->lacks_from);
+  EXPECT_EQ(recovered->made.copied_at, recovered->lacks_from);
+  const std::string place = folder_.file("in place.db");
+  const auto restored = sqlite::restore_file({.from = made(), .path = place});
+  ASSERT_TRUE(restored) << restored.error().why;
+  const auto store = open(place);
+  ASSERT_TRUE(store) << store.error().detail;
+  const auto lines = ask_and_wait(**store, ReadLines{std::string(restores_journal)});
+  ASSERT_TRUE(lines);
+  const auto note = last_restore(lines->lines);
+  ASSERT_TRUE(note);
+  EXPECT_EQ(note->copied_at, recovered->lacks_from);
+}
+
+// In place of the store, what would be made would let every key run again.
+TEST_F(SqliteRecovery, S22_a_store_none_of_whose_records_can_be_read_is_not_recovered) {
+  put(log_);
+  put_content(path(), "");
+  const auto empty = recover();
+  ASSERT_FALSE(empty);
+  EXPECT_NE(empty.error().why.find("bring the file back"), std::string::npos) << empty.error().why;
+  fs::remove(path());
+  const auto gone = recover();
+  ASSERT_FALSE(gone);
+  EXPECT_NE(gone.error().why.find("bring the file back"), std::string::npos) << gone.error().why;
+  EXPECT_FALSE(fs::exists(made()));
 }
 
 TEST_F(SqliteRecovery, S22_a_completed_record_without_its_answer_becomes_unknown) {
