@@ -4,7 +4,7 @@
 #include "store/sqlite/sqlite_store.hpp"
 #include "store/store_identity.hpp"
 #include "store_conformance/redis/asking.hpp"
-#include "store_conformance/sqlite/changed_by_hand.hpp"
+#include "support/changed_by_hand.hpp"
 #include "workers/reconciler.hpp"
 
 #include <fmt/format.h>

@@ -8,6 +8,7 @@
 
 #include <unistd.h>
 
+#include <cerrno>
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
@@ -147,6 +148,10 @@ bool undo_unfinished_mending(const std::string& index) {
     if (!name.ends_with(torn)) continue;
     const std::string path = index + "/" + name;
     const std::string list = path.substr(0, path.size() - torn.size());
+    if (::access(list.c_str(), F_OK) != 0 && errno == ENOENT) {
+      ::unlink(path.c_str());  // RocksDB went on with another list.
+      continue;
+    }
     const auto whole = whole_file(path);
     const auto cut = whole_file(list);
     if (!whole || !cut) return false;
@@ -154,7 +159,7 @@ bool undo_unfinished_mending(const std::string& index) {
     if (!whole->starts_with(*cut)) continue;
     if (std::rename(path.c_str(), list.c_str()) != 0) return false;
   }
-  return true;
+  return !code || code == std::errc::no_such_file_or_directory;
 }
 
 }  // namespace idem::segments

@@ -187,7 +187,7 @@ std::expected<StoreFileReport, StoreFileError> check_database(sqlite3* db, const
   report.store_id = store_id_in(db);
   FileFindings findings(report);
   const auto judged = judge_content(db, migrations().back().version);
-  if (!judged) findings.add("the file", judged.error(), file_todo::key);
+  if (!judged) findings.add(path, judged.error(), file_todo::key);
   check_structure(db, findings);
   check_rows(db, report, findings, progress);
   check_meta(db, report, findings);
@@ -219,7 +219,8 @@ std::expected<StoreFileReport, StoreFileError> look_at_file(const std::string& p
       if (auto judged = judge_as_a_start(db, real); !judged) return judged;
     }
     report.contradiction = contradiction_in(db, settings);
-    if (report.contradiction.empty() && !OwnerLock(real).is_taken()) {
+    const bool may_be_started = depth == LookDepth::whole && !OwnerLock(real).is_taken();
+    if (report.contradiction.empty() && may_be_started) {
       report.contradiction = why_no_room_to_start(real, db).value_or("");
     }
     return {};

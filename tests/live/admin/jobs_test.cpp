@@ -7,6 +7,7 @@
 
 #include "support/admin.hpp"
 #include "support/back_off.hpp"
+#include "support/changed_by_hand.hpp"
 #include "support/jobs.hpp"
 #include "support/moved_clock.hpp"
 
@@ -320,8 +321,11 @@ class DamagedJobs : public Jobs {
       *static_cast<std::int64_t*>(into) = std::strtoll(values[0], nullptr, 10);
       return 0;
     };
-    EXPECT_EQ(sqlite3_exec(db, text.c_str(), read, &number, nullptr), SQLITE_OK)
-        << sqlite3_errmsg(db);
+    if (text.starts_with("SELECT")) {
+      sqlite3_exec(db, text.c_str(), read, &number, nullptr);
+    } else {
+      EXPECT_EQ(change_by_hand(db, text), SQLITE_OK) << sqlite3_errmsg(db);
+    }
     sqlite3_close(db);
     return number;
   }

@@ -1,6 +1,6 @@
 #include "store/sqlite/sqlite_store.hpp"
 #include "store_conformance/asking.hpp"
-#include "store_conformance/sqlite/changed_by_hand.hpp"
+#include "support/changed_by_hand.hpp"
 
 #include <sqlite3.h>
 

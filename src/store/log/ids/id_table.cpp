@@ -140,9 +140,7 @@ std::expected<void, std::string> IdTable::read_manifest() {
   }
   has_list_ = true;
   const auto bytes = whole_file(path);
-  if (!bytes) {
-    return std::unexpected(fmt::format("{} cannot be read: {}", path, std::strerror(errno)));
-  }
+  if (!bytes) return std::unexpected(path + " cannot be read: " + std::strerror(errno));
   const auto sound = without_checksum(RecordId{tag_}, *bytes);
   if (!sound) return std::unexpected(path + " is damaged, or of another store");
   ByteReader in(*sound);
