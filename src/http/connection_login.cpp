@@ -1,5 +1,7 @@
 #include "http/connection_login.hpp"
 
+#include "core/bytes/ascii.hpp"
+
 #include <algorithm>
 #include <array>
 
@@ -39,9 +41,11 @@ bool carries_connection_login(const std::vector<FieldView>& fields) noexcept {
 }
 
 bool logs_in_connection(std::string_view head) noexcept {
-  for (auto end = head.find('\n'); end != std::string_view::npos; end = head.find('\n')) {
-    head.remove_prefix(end + 1);
-    const auto line = head.substr(0, head.find('\n'));
+  for (auto end = head.find('\n'); end < head.size() - 1; end = head.find('\n', end + 1)) {
+    // Few lines begin as one of the names does.
+    const char first = lower_letter(head[end + 1]);
+    if (first != 'a' && first != 'p') continue;
+    const auto line = head.substr(end + 1, head.find('\n', end + 1) - end - 1);
     const auto colon = line.find(':');
     if (colon == std::string_view::npos) continue;
     if (is_login(line.substr(0, colon), line.substr(colon + 1))) return true;
