@@ -84,7 +84,8 @@ class Checking {
 
   void meta() {
     if (facts_.identity) report_.store_id = store_id_text(facts_.identity->store_id);
-    if (facts_.copied_at) report_.copied_at = from_bits(*facts_.copied_at);
+    // The epoch: a recovery did not know of which moment it is.
+    if (facts_.copied_at.value_or(0) != 0) report_.copied_at = from_bits(*facts_.copied_at);
     const auto& counts = facts_.counts.by_state;
     all_ = std::accumulate(counts.begin(), counts.end(), std::uint64_t{0});
   }

@@ -158,14 +158,6 @@ std::expected<void, std::string> CommitLog::replay(const std::function<void(cons
   return {};
 }
 
-std::optional<std::uint64_t> CommitLog::first_number() const {
-  if (files_.is_empty()) return std::nullopt;
-  const auto head = parse_head(files_.begin_of(files_.first(), Head::bytes));
-  const auto bytes = head ? files_.begin_of(files_.first(), Head::bytes + head->body()) : "";
-  const auto frame = frame_in(bytes, salt_);
-  return frame ? std::optional(frame->number) : std::nullopt;
-}
-
 CommitLog::CommitLog(const std::string& folder, std::uint64_t file_bytes, Background& background)
     : files_(folder, ".commits", true),
       spare_(files_, file_bytes + growth_bytes, background),

@@ -31,8 +31,6 @@ class CommitLog {
   /// may look like damage. look_at_format() comes first: tag() is valid then.
   std::expected<void, std::string> look_at_format();
   std::expected<void, std::string> look() { return files_.look(); }
-  /// Of the oldest frame that there is, if it is whole; after look() or open(), before replay().
-  std::optional<std::uint64_t> first_number() const;
   /// Shows all frames, from the oldest to the last that was written whole; must come once, before
   /// append(). A frame that a crash cut is the end. An error, a sentence: bytes in the middle are
   /// damaged, or files are missing.

@@ -75,51 +75,14 @@ std::expected<std::unique_ptr<Database>, StoreError> Database::open(const Databa
                                                                     RunningSection& running) {
   auto making = Making::begin(how.path);
   if (!making) return std::unexpected(std::move(making.error()));
-  if (const std::string lacks = missing_part(how.path); has_store(how.path) && !lacks.empty()) {
-    return refused(lacking(how.path, lacks));
-  }
   if (const auto why = why_no_room_to_start(how.path, how.sizes, running)) {
     return refused(how.path + ": " + *why);
   }
-  if (!undo_unfinished_mending(index_of(how.path))) {
-    return refused(file_failure(how.path, "cannot be written to", errno));
-  }
-  std::unique_ptr<Database> made;
-  Status opened = Status::OK();
   if (!making->is_new()) {
-    // As a look does: RocksDB opens the first few files alone, and nothing is changed yet.
-    RunningSection unused;
-    Database looked(how, unused);
-    looked.is_look_ = true;
-    opened = looked.open_index(Strict::yes);
-    if (is_kept_out(opened)) {
-      // There may be more files than this process may have open at once.
-      looked.opens_all_ = false;
-      opened = looked.open_index(Strict::yes);
-    }
-    if (opened.ok()) {
-      if (auto age = looked.judge_age(); !age) return std::unexpected(std::move(age.error()));
-    }
+    if (auto ready = make_ready(how); !ready) return std::unexpected(std::move(ready.error()));
   }
-  const auto is_whole = [&] {
-    RunningSection unused;
-    DatabaseSettings alone = how;
-    alone.is_alone = true;
-    const auto looked = look(alone, unused);
-    return looked && (*looked)->unopened().is_empty();
-  };
-  const auto open_again = [&] {
-    made.reset(new Database(how, running));
-    opened = made->open_index(Strict::yes);
-  };
-  if (opened.ok()) open_again();
-  if (opened.IsCorruption() && mend_torn_manifest(index_of(how.path), is_whole)) open_again();
-  if (!opened.ok() && !is_kept_out(opened)) {
-    made.reset();
-    const auto renewed = renew_unopened(how);
-    if (!renewed) return std::unexpected(renewed.error());
-    if (*renewed) open_again();
-  }
+  std::unique_ptr<Database> made(new Database(how, running));
+  const Status opened = made->open_index(Strict::yes);
   if (!opened.ok()) return std::unexpected(database_failure(how.path, opened));
   if (auto rest = made->open_rest(how, making->is_new()); !rest) {
     return std::unexpected(std::move(rest.error()));
@@ -135,6 +98,29 @@ std::expected<std::unique_ptr<Database>, StoreError> Database::open(const Databa
   made->index_ = embedded::PathInUse(index_of(how.path));
   made->ids_.start();
   return made;
+}
+
+/// RocksDB deletes the files that its list does not name as soon as it opens an index for writing,
+/// and of an older list these are the newest. So a start looks first, and refuses what the look
+/// refuses: nothing is changed by then.
+std::expected<void, StoreError> Database::make_ready(const DatabaseSettings& how) {
+  remove_mended_copies(how.path);
+  bool is_torn = false;
+  Families unopened;
+  {
+    DatabaseSettings alone = how;
+    alone.is_alone = alone.is_start = true;
+    RunningSection unused;
+    const auto looked = look(alone, unused);
+    if (!looked) return std::unexpected(looked.error());
+    is_torn = (*looked)->mended_.has_value();
+    unopened = (*looked)->unopened_;
+  }
+  if (is_torn && !end_torn_manifest(index_of(how.path))) {
+    return refused(file_failure(how.path, "cannot be written to", errno));
+  }
+  if (unopened.is_empty()) return {};
+  return renew_unopened(how, unopened);
 }
 
 /// What is beside the index.
@@ -163,6 +149,11 @@ std::expected<std::unique_ptr<Database>, StoreError> Database::look(const Databa
     return refused(lacking(how.path, lacks));
   }
   Status opened = made->open_index(Strict::yes);
+  if (how.is_start && is_kept_out(opened)) {
+    // There may be more files than this process may have open at once.
+    made->opens_all_ = false;
+    opened = made->open_index(Strict::yes);
+  }
   if (opened.IsCorruption() && how.is_alone) {
     if (auto mended = MendedIndex::of(index_of(how.path))) {
       made->mended_.emplace(std::move(*mended));
@@ -183,19 +174,21 @@ std::expected<std::unique_ptr<Database>, StoreError> Database::look(const Databa
   }
   // The log last: it has what the others have not yet.
   const auto log = made->log_.look_at_format();
-  if (!log) return refused(fmt::format("{}: {}", how.path, log.error()));
+  if (!log) return refused(how.path + ": " + log.error());
   // Before the log, which goes on meanwhile.
   const StoreTag& tag = made->log_.tag();
-  if (const auto mark = made->mark_.read(tag); !mark)
-    return refused(damaged(how.path, mark.error()));
-  const auto ids = made->ids_.look(tag);
-  if (!ids) return refused(fmt::format("{}: {}", how.path, ids.error()));
   using Step = std::expected<void, std::string>;
-  auto looked = made->records_.look();
-  const auto then = [&](const auto& step) { looked = looked ? step() : looked; };
-  then([&]() -> Step { return made->log_.look(); });
-  then([&]() -> Step { return made->catch_up(); });
-  if (!looked) return refused(fmt::format("{}: {}", how.path, looked.error()));
+  Step read = made->mark_.read(tag);
+  if (read) read = made->ids_.look(tag);
+  // A recovery reads each version, and finds by them what the ids had.
+  if (!read && how.is_recovery && made->mark_.read(tag)) read = Step();
+  if (!read) return refused(damaged(how.path, read.error()));
+  Step looked = made->records_.look(how.is_start ? Holding::few : Holding::all);
+  if (looked) looked = made->log_.look();
+  if (!looked) return refused(how.path + ": " + looked.error());
+  if (const Step done = made->catch_up(); !done) {
+    return refused(damaged(how.path, done.error()));
+  }
   return made;
 }
 
@@ -211,26 +204,20 @@ std::vector<IdEntry> entries_in(std::string_view bytes) {
 
 }  // namespace
 
-std::expected<std::uint64_t, std::string> Database::last_indexed() {
+std::expected<void, std::string> Database::catch_up() {
   std::string value;
   const auto found = get(Family::meta, last_frame_key, value);
   if (!found) return std::unexpected(found.error());
-  if (!*found) return 0;
-  if (const auto last = parse_last_frame(value, log_.tag())) return *last;
-  return std::unexpected("the end of its index is damaged, or of another shard's");
-}
-
-std::expected<void, std::string> Database::catch_up() {
-  const auto last = last_indexed();
-  if (!last) return std::unexpected(last.error());
+  const auto last = *found ? parse_last_frame(value, log_.tag()) : std::optional<std::uint64_t>(0);
+  if (!last) return std::unexpected("the end of its index is damaged, or of another shard's");
   const std::uint64_t saved_ids = ids_.saved_to();
   std::string damage;
   NewestRecord newest;
   bool is_first = true;
   const auto replayed = log_.replay([&](const CommitLog::Frame& frame) {
     // Before anything reaches the index, which would know the later frames alone at the next start.
-    if (is_first && frame.number > std::min(*last, saved_ids) + 1) {
-      damage = index_is_older;
+    if (is_first && !is_recovery_ && frame.number > std::min(*last, saved_ids) + 1) {
+      damage = "its index is missing, or older than its log";
     }
     is_first = false;
     ByteReader in(frame.rest);

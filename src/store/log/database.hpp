@@ -41,6 +41,7 @@ struct DatabaseSettings {
   bool is_alone = false;    ///< Of a look: no process has the store open.
   Millis mark_each{1'000};  ///< As LogOptions', likewise the next one.
   bool accepts_short_log = false;
+  bool is_start = false;     ///< Of a look: a start follows, and nobody else has the store.
   bool is_recovery = false;  ///< Of a look: it has what is left of the records and of the index.
 };
 
@@ -169,10 +170,9 @@ class Database {
 
  private:
   static constexpr std::uint64_t save_parts = 3;  ///< See save_part().
-  static constexpr std::string_view index_is_older = "its index is missing, or older than its log";
 
   Database(const DatabaseSettings& how, RunningSection& running);
-  /// Null: a look at an index whose list does not name the family, which has nothing then.
+  /// Null in a look, if the list of files does not name the family: it reads as empty.
   ::rocksdb::ColumnFamilyHandle* handle(Family family) const noexcept {
     return handles_[static_cast<std::size_t>(family)];
   }
@@ -183,11 +183,10 @@ class Database {
   ::rocksdb::Status open_index(Strict strict);
   ::rocksdb::Status open_to_read(const ::rocksdb::DBOptions& options, const std::string& index);
   void close_index();
-  std::expected<void, StoreError> judge_age();
-  /// The last commit that the index has; 0: none.
-  std::expected<std::uint64_t, std::string> last_indexed();
+  static std::expected<void, StoreError> make_ready(const DatabaseSettings& how);
   std::expected<void, StoreError> open_rest(const DatabaseSettings& how, bool is_new);
-  static std::expected<bool, StoreError> renew_unopened(const DatabaseSettings& how);
+  static std::expected<void, StoreError> renew_unopened(const DatabaseSettings& how,
+                                                        const Families& unopened);
   std::expected<bool, StoreError> judge_files();
   void look_after_compactions();
   std::expected<void, std::string> catch_up();
@@ -209,7 +208,7 @@ class Database {
   embedded::PathInUse index_;
   bool is_look_ = false;
   bool is_alone_ = true;
-  bool opens_all_ = true;  ///< Of a look: all files of the index, and keeps them open.
+  bool opens_all_ = true;  ///< A look opens all files of the index at once and keeps them open.
   bool has_saved_all_ = false;
   bool accepts_short_log_;
   bool is_recovery_;

@@ -55,7 +55,7 @@ Status Database::open_index(Strict strict) {
   watch_ = std::make_shared<IndexWatch>();
   options.listeners.push_back(watch_);
   const std::string index = mended_ ? mended_->folder() : index_of(path_);
-  const DamageMet damage(damaged(path_, "RocksDB cannot read its index"));
+  const DamageMet damage(lacking(path_, "RocksDB cannot read its index"));
   if (has_a_list_twice(index)) return Status::Corruption("the list of its files is there twice");
   seen_ =
       std::make_unique<::rocksdb::WriteBatchWithIndex>(::rocksdb::BytewiseComparator(), 0, true);
@@ -105,21 +105,6 @@ void Database::close_index() {
   db_.reset();
 }
 
-/// Of an index that is open for reading: whether a start may open it for writing. RocksDB deletes
-/// then the files that its list does not name, and an older list does not name the newest.
-std::expected<void, StoreError> Database::judge_age() {
-  const auto refused_with = [](std::string why) {
-    return std::unexpected(StoreError{StoreError::Code::refused, std::move(why)});
-  };
-  auto looked = log_.look_at_format();
-  if (looked) looked = log_.look();
-  if (!looked) return refused_with(looked.error());
-  const auto last = last_indexed();
-  if (!last) return refused_with(damaged(path_, last.error()));
-  if (log_.first_number().value_or(0) <= *last + 1) return {};
-  return refused_with(damaged(path_, std::string(index_is_older)));
-}
-
 /// Of an index that opens only if nothing is asked of its files: whether some are gone or damaged,
 /// of derived families alone. An error: what was in one is nowhere else.
 std::expected<bool, StoreError> Database::judge_files() {
@@ -148,25 +133,16 @@ std::expected<bool, StoreError> Database::judge_files() {
       StoreError{StoreError::Code::refused, path_ + ": is damaged: " + not_derived(lost, first)});
 }
 
-/// Of an index that does not open otherwise: makes anew, empty, what is damaged and derived, and
-/// notes it, so that the start fills it. False: nothing of that kind is wrong.
-std::expected<bool, StoreError> Database::renew_unopened(const DatabaseSettings& how) {
+/// Makes families anew, empty, of which files are gone or damaged, and notes it, so that the start
+/// fills them.
+std::expected<void, StoreError> Database::renew_unopened(const DatabaseSettings& how,
+                                                         const Families& unopened) {
   RunningSection running;
-  Families unopened;
-  {
-    Database looked(how, running);
-    looked.is_look_ = true;
-    if (!looked.open_index(Strict::no).ok()) return false;
-    const auto judged = looked.judge_files();
-    if (!judged || !*judged) return judged;
-    if (auto age = looked.judge_age(); !age) return std::unexpected(std::move(age.error()));
-    unopened = looked.unopened_;
-  }
   const std::unique_ptr<Database> made(new Database(how, running));
-  if (!made->open_index(Strict::no).ok()) return false;
-  if (auto rest = made->open_rest(how, false); !rest) {
-    return std::unexpected(std::move(rest.error()));
+  if (const Status opened = made->open_index(Strict::no); !opened.ok()) {
+    return std::unexpected(database_failure(how.path, opened));
   }
+  if (auto rest = made->open_rest(how, false); !rest) return rest;
   const auto noted = made->noted_damage();
   const auto refused_with = [&](const std::string& why) {
     return std::unexpected(StoreError{StoreError::Code::refused, how.path + ": " + why});
@@ -174,7 +150,7 @@ std::expected<bool, StoreError> Database::renew_unopened(const DatabaseSettings&
   if (!noted) return refused_with("is damaged: " + noted.error());
   made->note_damage(Families(noted->bits() | unopened.bits()));
   if (const auto done = made->renew(unopened); !done) return refused_with(done.error());
-  return true;
+  return {};
 }
 
 std::expected<bool, std::string> Database::get(Family family, std::string_view key,

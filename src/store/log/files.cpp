@@ -44,9 +44,9 @@ bool write_whole(const std::string& folder, const std::string& path, std::string
   {
     const OwnFile file(::open(part.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600));
     const auto size = static_cast<ssize_t>(bytes.size());
+    if (file.get() < 0) return false;
     errno = ENOSPC;  // Of a write that ends early.
-    if (file.get() < 0 || ::write(file.get(), bytes.data(), bytes.size()) != size ||
-        ::fsync(file.get()) != 0) {
+    if (::write(file.get(), bytes.data(), bytes.size()) != size || ::fsync(file.get()) != 0) {
       return false;
     }
   }

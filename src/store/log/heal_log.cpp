@@ -187,23 +187,23 @@ class Healing {
     if (more_ > 0 && !add_more()) {
       return std::unexpected(folder + ": its log has no frame that could be continued");
     }
-    if (!begin_mark()) return std::unexpected(path_ + ": its mark cannot be written");
+    const auto tag = Workshop::tag_of(folder);
+    if (!tag) return std::unexpected(folder + "/format is missing or damaged");
+    if (!begin_mark(*tag)) return std::unexpected(path_ + ": its mark cannot be written");
     if (healed_.lost == 0) healed_.ran.clear();
     return std::move(healed_);
   }
 
  private:
   /// What was durable beyond the log is lost, too. A mark that says so would refuse the copy.
-  bool begin_mark() {
-    const auto tag = Workshop::tag_of(path_ + "/commits");
-    if (!tag) return false;
+  bool begin_mark(const StoreTag& tag) {
     ProgressMark mark(path_, Millis(0));
-    if (!mark.read(*tag)) {
+    if (!mark.read(tag)) {
       ++healed_.lost;  // Nobody can tell.
     } else if (mark.value().commit > last_) {
       healed_.lost += mark.value().commit - last_;
     }
-    return ProgressMark::make(path_, *tag, {});
+    return ProgressMark::make(path_, tag, {});
   }
 
   /// Those that are newer than all before, wherever they begin: a file that is used again has older

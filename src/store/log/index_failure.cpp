@@ -60,7 +60,7 @@ StoreError database_failure(const std::string& path, const ::rocksdb::Status& st
                        (text.contains(lock_is_tried) && (error == EAGAIN || error == EACCES));
   if (is_held) return {StoreError::Code::unavailable, owned_by_another(path)};
   if (status.IsCorruption() || error == ENOENT) {
-    return {StoreError::Code::refused, damaged(path, words_of(status, path))};
+    return {StoreError::Code::refused, lacking(path, words_of(status, path))};
   }
   if (error != 0) {
     return {StoreError::Code::refused,

@@ -257,7 +257,7 @@ std::expected<StoreLook, StoreFileError> look_at_store(const std::string& path, 
 
 std::expected<StoreFileReport, StoreFileError> identify_store(const std::string& path,
                                                               const IdentitySettings& settings,
-                                                              LookDepth) {
+                                                              LookDepth depth) {
   if (auto why = why_no_access(path, use_of_start(path))) {
     return std::unexpected(StoreFileError{Kind::failed, std::move(*why)});
   }
@@ -265,9 +265,12 @@ std::expected<StoreFileReport, StoreFileError> identify_store(const std::string&
   if (!look) return std::unexpected(std::move(look.error()));
   StoreFileReport report;
   report.contradiction = contradiction(*look, settings);
+  const LogSizes sizes = sizes_of_one({}, look->layout.shards);
   for (const Look& shard : look->shards) {
-    if (!report.contradiction.empty() || has_process(path)) break;
-    report.contradiction = why_no_room_to_start(shard.db->path(), {}, *shard.running).value_or("");
+    const bool may_be_started = depth == LookDepth::whole && !has_process(path);
+    if (!report.contradiction.empty() || !may_be_started) break;
+    report.contradiction =
+        why_no_room_to_start(shard.db->path(), sizes, *shard.running).value_or("");
   }
   const auto& identity = look->shards.front().facts.identity;
   if (identity) report.store_id = store_id_text(identity->store_id);

@@ -28,8 +28,8 @@ std::expected<void, std::string> NumberedFiles::open() {
   return read_folder();
 }
 
-std::expected<void, std::string> NumberedFiles::look() {
-  if (auto read = read_folder(); !read) return read;
+std::expected<void, std::string> NumberedFiles::look(Holding holding) {
+  if (auto read = read_folder(); !read || holding == Holding::few) return read;
   is_look_ = true;
   for (auto& [number, file] : files_) {
     file = ::openat(opened_.get(), name_of(number).c_str(), O_RDONLY | O_CLOEXEC);
@@ -96,13 +96,6 @@ std::optional<std::string> NumberedFiles::whole(std::uint32_t number) const {
   if (is_look_) return whole_file(files_.at(number));
   const OwnFile file(::openat(opened_.get(), name_of(number).c_str(), O_RDONLY | O_CLOEXEC));
   return file.get() >= 0 ? whole_file(file.get()) : std::nullopt;
-}
-
-std::string NumberedFiles::begin_of(std::uint32_t number, std::size_t bytes) const {
-  if (bytes > size_of(number)) return {};
-  const OwnFile file(::openat(opened_.get(), name_of(number).c_str(), O_RDONLY | O_CLOEXEC));
-  std::string begin;
-  return read_at(file.get(), 0, bytes, begin) ? begin : std::string();
 }
 
 int NumberedFiles::open_file(std::uint32_t number, int how) {

@@ -12,6 +12,9 @@
 
 namespace idem::segments {
 
+/// How many files a look has open: no other process deletes some before a start.
+enum class Holding : bool { few, all };
+
 /// The files of a folder whose names are numbers. Used by one thread. A failure ends the process,
 /// but for those that open() and open_file() return. All is done in the folder that was opened,
 /// also if it was moved since and another store's is at its path.
@@ -29,9 +32,10 @@ class NumberedFiles {
 
   /// Makes the folder if it is not there, and looks what is in it. The error is a sentence.
   std::expected<void, std::string> open();
-  /// Likewise, but makes nothing and opens all of them, so that they stay although another process
-  /// deletes them. Only their descriptors are of use then, and not for writing.
-  std::expected<void, std::string> look();
+  /// Likewise, but makes nothing. With Holding::all it opens all of them, so that they stay
+  /// although another process deletes them; only their descriptors are of use then, and not for
+  /// writing.
+  std::expected<void, std::string> look(Holding holding = Holding::all);
 
   bool has(std::uint32_t number) const { return files_.contains(number); }
   bool is_empty() const noexcept { return files_.empty(); }
@@ -46,8 +50,6 @@ class NumberedFiles {
   std::uint64_t size_of(std::uint32_t number) const;
   /// None: it cannot be read.
   std::optional<std::string> whole(std::uint32_t number) const;
-  /// Its first bytes; empty: there are fewer, or they cannot be read.
-  std::string begin_of(std::uint32_t number, std::size_t bytes) const;
   /// Makes the file; its name is durable when this returns.
   void make(std::uint32_t number);
   /// Gives a file another number; its name is durable once the folder is synced.

@@ -313,7 +313,8 @@ class Opening {
         found.shard.noted_fence = highest_fence_;
       }
       const auto& copied_at = found_.front().facts.copied_at;
-      if (options_.restored) {
+      // Of several shards either all have it or none, also after a kill: only a restore takes it.
+      if (options_.restored || found_.size() == 1) {
         db.remove(Family::meta, meta_copied_at);
       } else if (copied_at) {
         meta.put_number(meta_copied_at, *copied_at);

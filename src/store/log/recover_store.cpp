@@ -219,7 +219,6 @@ class Recovering {
       if (healed->lost > 0 || more > 0) {
         recovered_.lacks_keys = true;
         recovered_.lacks_from = healed->newest;
-        recovered_.lacks_to = written_at_;
       }
       return check_index();
     }
@@ -275,20 +274,9 @@ class Recovering {
       const bool counts = one->newest && (shard == 0 || one->lost > 0);
       if (counts && (!all.newest || *one->newest < *all.newest)) all.newest = one->newest;
       lacks_its_beginning |= one->lost > 0 && !one->newest;
-      see_times(folder_of_shard(order_.from, shard) + "/commits");
     }
     if (lacks_its_beginning) all.newest.reset();
     return all;
-  }
-
-  void see_times(const std::string& folder) {
-    std::error_code code;
-    for (const std::string& name : names_in(folder, code)) {
-      struct stat state{};
-      if (::stat((folder + "/" + name).c_str(), &state) != 0) continue;
-      const StoreTime at(Millis(state.st_mtim.tv_sec * 1'000 + state.st_mtim.tv_nsec / 1'000'000));
-      written_at_ = std::max(written_at_.value_or(at), at);
-    }
   }
 
   /// No answer needs evidence and journals.
@@ -395,16 +383,17 @@ class Recovering {
     store_.reset();
     if (Done kept = keep_identity(); !kept) return kept;
     const auto shards = look_->layout.shards;
+    if (const auto copied_at = look_->shards.front().facts.copied_at) {
+      add_what_a_copy_lacks(recovered_, from_bits(*copied_at));
+    }
     look_.reset();
     auto store = open_log(next_, {}, {.as_recorded = true, .restored = true});
     if (!store) return recovery_failure(next_, store.error().detail);
     store->reset();
-    if (Done noted = note_knows_all(shards); !noted) return noted;
+    if (Done noted = note_copied_at(shards); !noted) return noted;
     auto report = check_store(next_, part_of(order_.progress, 0, shards));
     if (!report) return std::unexpected(std::move(report.error()));
     recovered_.made = std::move(*report);
-    if (auto why = why_nothing_recovered(order_, recovered_))
-      return std::unexpected(std::move(*why));
     return give_to_owner(next_, order_.to);
   }
 
@@ -426,14 +415,14 @@ class Recovering {
     return {};
   }
 
-  /// Else the restore that puts it in place could not say from when on keys may be missing.
-  Done note_knows_all(std::uint32_t shards) {
-    const auto moment = knows_all_to(recovered_);
-    for (std::uint32_t shard = 0; moment && shard < shards; ++shard) {
+  /// Else the restore that puts it in place could not say since when keys may be missing.
+  Done note_copied_at(std::uint32_t shards) {
+    const std::uint64_t moment = to_bits(copied_at_of(recovered_));
+    for (std::uint32_t shard = 0; shard < shards; ++shard) {
       RunningSection running;
       auto db = Database::open({.path = folder_of_shard(next_, shard)}, running);
       if (!db) return recovery_failure(next_, db.error().detail);
-      Meta(**db).put_number(meta_copied_at, to_bits(*moment));
+      Meta(**db).put_number(meta_copied_at, moment);
       (*db)->commit();
       (*db)->note_clean_stop();
     }
@@ -456,7 +445,6 @@ class Recovering {
   RemovedAtEnd next_leftover_{next_};
   OwnerLock lock_;
   std::map<std::uint32_t, std::map<RecordId, Record>> ran_;  ///< HealedLog::ran of each shard.
-  std::optional<StoreTime> written_at_;                      ///< The last write to a log of it.
   std::optional<StoreLook> look_;
   StoreIdentity identity_;
   std::shared_ptr<CopiedIdentity> copied_ = std::make_shared<CopiedIdentity>();

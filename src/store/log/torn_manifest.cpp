@@ -20,7 +20,7 @@
 namespace idem::segments {
 namespace {
 
-constexpr std::string_view torn = ".torn";
+constexpr std::string_view copy_name = "idem-look-";
 
 constexpr std::size_t manifest_block_bytes = 32'768;
 constexpr std::size_t fragment_head_bytes = 7;
@@ -94,6 +94,16 @@ std::optional<FoundList> torn_list_of(const std::string& index) {
   return list;
 }
 
+/// A start may have no other folder to write to than that of its store.
+std::optional<std::string> folder_for_copy(const std::filesystem::path& store) {
+  std::error_code code;
+  for (const auto& above : {std::filesystem::temp_directory_path(code), store}) {
+    std::string name = (above / copy_name).string() + std::string(6, 'X');  // As mkdtemp wants it.
+    if (::mkdtemp(name.data()) != nullptr) return name;
+  }
+  return std::nullopt;
+}
+
 }  // namespace
 
 bool has_a_list_twice(const std::string& index) {
@@ -101,31 +111,21 @@ bool has_a_list_twice(const std::string& index) {
   return list && list->whole.begins_again;
 }
 
-bool mend_torn_manifest(const std::string& index, const std::function<bool()>& is_whole) {
+bool end_torn_manifest(const std::string& index) {
   const auto list = torn_list_of(index);
   if (!list) return false;
-  const std::string kept = list->path + std::string(torn);
-  if (!write_whole(index, kept, list->bytes)) return false;
-  const auto cut = std::string_view(list->bytes).substr(0, list->whole.end);
-  if (!write_whole(index, list->path, cut) || !is_whole()) {
-    // If that fails, the next start does it.
-    (void)std::rename(kept.c_str(), list->path.c_str());
-    return false;
-  }
-  ::unlink(kept.c_str());
-  return true;
+  return write_whole(index, list->path, std::string_view(list->bytes).substr(0, list->whole.end));
 }
 
 std::optional<MendedIndex> MendedIndex::of(const std::string& index) {
   namespace fs = std::filesystem;
   const auto list = torn_list_of(index);
   if (!list) return std::nullopt;
+  const auto name = folder_for_copy(fs::path(index).parent_path());
+  if (!name) return std::nullopt;
+  MendedIndex mended(*name);
   std::error_code code;
-  std::string name = (fs::temp_directory_path(code) / "idem-look-").string();
-  name += std::string(6, 'X');  // As mkdtemp wants it.
-  if (code || ::mkdtemp(name.data()) == nullptr) return std::nullopt;
-  MendedIndex mended(name);
-  const fs::path folder = name;
+  const fs::path folder = *name;
   const fs::path from = fs::absolute(index, code);
   const std::string list_name = fs::path(list->path).filename();
   for (const std::string& file : names_in(index, code)) {
@@ -133,7 +133,7 @@ std::optional<MendedIndex> MendedIndex::of(const std::string& index) {
   }
   const std::string path = folder / list_name;
   const auto cut = std::string_view(list->bytes).substr(0, list->whole.end);
-  if (code || !write_whole(name, path, cut)) return std::nullopt;
+  if (code || !write_whole(*name, path, cut)) return std::nullopt;
   return mended;
 }
 
@@ -142,24 +142,12 @@ MendedIndex::~MendedIndex() {
   if (!folder_.empty()) std::filesystem::remove_all(folder_, code);
 }
 
-bool undo_unfinished_mending(const std::string& index) {
+void remove_mended_copies(const std::string& path) {
   std::error_code code;
-  for (const std::string& name : names_in(index, code)) {
-    if (!name.ends_with(torn)) continue;
-    const std::string path = index + "/" + name;
-    const std::string list = path.substr(0, path.size() - torn.size());
-    if (::access(list.c_str(), F_OK) != 0 && errno == ENOENT) {
-      ::unlink(path.c_str());  // RocksDB went on with another list.
-      continue;
-    }
-    const auto whole = whole_file(path);
-    const auto cut = whole_file(list);
-    if (!whole || !cut) return false;
-    // Another one is there since: a copy was brought back, or a later start went on.
-    if (!whole->starts_with(*cut)) continue;
-    if (std::rename(path.c_str(), list.c_str()) != 0) return false;
+  for (const std::string& name : names_in(path, code)) {
+    std::error_code unused;
+    if (name.starts_with(copy_name)) std::filesystem::remove_all(path + "/" + name, unused);
   }
-  return !code || code == std::errc::no_such_file_or_directory;
 }
 
 }  // namespace idem::segments

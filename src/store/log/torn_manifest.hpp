@@ -1,6 +1,5 @@
 #pragma once
 
-#include <functional>
 #include <optional>
 #include <string>
 #include <utility>
@@ -13,16 +12,15 @@ namespace idem::segments {
 /// Source of its format: RocksDB's wiki, "Write Ahead Log File Format".
 
 /// Its list of files begins once more after its end, which RocksDB takes for a fault of its own and
-/// aborts. mend_torn_manifest() ends it there.
+/// aborts. end_torn_manifest() ends it there.
 bool has_a_list_twice(const std::string& index);
 
-/// Ends the list of the index in the folder `index` behind its last whole record, if `is_whole`
-/// finds then that nothing is missing. False: the list is as it was.
-[[nodiscard]] bool mend_torn_manifest(const std::string& index,
-                                      const std::function<bool()>& is_whole);
+/// Ends the list of the index in the folder `index` after its last whole record: once a look at a
+/// MendedIndex has found that nothing is missing then. False: the list is as it was; see errno.
+[[nodiscard]] bool end_torn_manifest(const std::string& index);
 
-/// The index as mend_torn_manifest() would leave it, for a look, which changes nothing: a temporary
-/// folder of links to its files beside the shortened list.
+/// The index as end_torn_manifest() would leave it, for a look, which changes nothing: a folder of
+/// links to its files beside the shortened list, among the temporary files or beside the index.
 class MendedIndex {
  public:
   /// None: its list is not torn, or the folder cannot be made.
@@ -38,9 +36,7 @@ class MendedIndex {
   std::string folder_;
 };
 
-/// In front of each start: brings back the list of a mending that was cut off before `is_whole`
-/// answered, because RocksDB deletes files that a list does not name. False: it cannot be read or
-/// written.
-[[nodiscard]] bool undo_unfinished_mending(const std::string& index);
+/// What a killed process left of such folders in the store `path`.
+void remove_mended_copies(const std::string& path);
 
 }  // namespace idem::segments

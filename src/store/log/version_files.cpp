@@ -37,13 +37,13 @@ VersionFiles::VersionFiles(std::string folder, const LogSizes& sizes, Background
   files_.keep_open_at_most(static_cast<int>(sizes.open_files / 3));
 }
 
-std::expected<void, std::string> VersionFiles::look() {
+std::expected<void, std::string> VersionFiles::look(Holding holding) {
   is_look_ = true;
   // A start makes a missing folder anew, and both miss what should be in it.
   std::error_code code;
   const auto state = std::filesystem::status(files_.folder(), code);
   if (state.type() == std::filesystem::file_type::not_found) return {};
-  return files_.look();
+  return files_.look(holding);
 }
 
 // Of what a look has in memory, the parts of deleted files have no present version.

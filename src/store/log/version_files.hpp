@@ -26,7 +26,7 @@ class VersionFiles {
 
   std::expected<void, std::string> open() { return files_.open(); }
   /// To read alone, beside the process that writes; changes nothing.
-  std::expected<void, std::string> look();
+  std::expected<void, std::string> look(Holding holding);
   /// Of a start: where the next versions go; behind all that are there.
   void go_on_at(std::uint64_t place);
 

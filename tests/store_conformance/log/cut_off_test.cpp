@@ -161,6 +161,8 @@ TEST_F(LogCutOff, T16_a_torn_list_of_files_is_ended_where_it_is_whole) {
   open();
   complete(1);
   store_.reset();
+  open();  // Each start begins a list, with all that there is at its beginning.
+  store_.reset();
   const std::string list = manifest();
   std::string bytes = content_of(list);
   bytes[bytes.size() - 3] = static_cast<char>(bytes[bytes.size() - 3] ^ 1);
@@ -239,22 +241,27 @@ TEST_F(LogCutOff, T01_a_list_of_files_that_lost_more_is_refused_and_stays_as_it_
   EXPECT_GT(opened, 0);
 }
 
-TEST_F(LogCutOff, T16_a_mending_that_was_cut_off_is_undone_first) {
+// Where a start has no other folder to write to than that of its store.
+TEST_F(LogCutOff, T16_a_torn_list_is_judged_beside_the_index_and_nothing_stays_there) {
   open();
   complete(1);
   store_.reset();
-  const std::string list = manifest();
-  const std::string sound = content_of(list);
-  put_content(list + ".torn", sound);
-  put_content(list, sound.substr(0, sound.size() / 3));
   open();
-  EXPECT_EQ(outcome_of(1), "replay");
-  EXPECT_FALSE(fs::exists(list + ".torn"));
   store_.reset();
-  // One of another list, behind which a copy was brought back.
-  put_content(manifest() + ".torn", "of another one");
+  const std::string list = manifest();
+  std::string bytes = content_of(list);
+  bytes[bytes.size() - 3] = static_cast<char>(bytes[bytes.size() - 3] ^ 1);
+  put_content(list, bytes);
+  fs::create_directories(path("/idem-look-killed/links"));
+  const char* const had = std::getenv("TMPDIR");
+  const std::string before = had != nullptr ? had : "";
+  ::setenv("TMPDIR", folder_.file("nowhere").c_str(), 1);
   open();
+  had != nullptr ? ::setenv("TMPDIR", before.c_str(), 1) : ::unsetenv("TMPDIR");
   EXPECT_EQ(outcome_of(1), "replay");
+  for (const auto& entry : fs::directory_iterator(path())) {
+    EXPECT_FALSE(entry.path().filename().string().starts_with("idem-look-")) << entry.path();
+  }
 }
 
 }  // namespace

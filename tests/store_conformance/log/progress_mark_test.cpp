@@ -233,6 +233,10 @@ TEST_F(LogProgress,
   const auto restored = segments::restore_store(order);
   ASSERT_TRUE(restored) << restored.error().why;
   EXPECT_EQ(restored->from.copied_at, recovered->lacks_from);
+  const auto again = segments::recover_store({.from = made, .to = folder_.file("again")});
+  ASSERT_TRUE(again) << again.error().why;
+  EXPECT_TRUE(again->lacks_keys);
+  EXPECT_EQ(again->lacks_from, recovered->lacks_from);
   fs::rename(path(), folder_.file("damaged"));
   fs::rename(made, path());
   open();
