@@ -29,7 +29,8 @@ inline constexpr const char* record =
     "its key stays refused (503 record_damaged): find out what became of the operation of this ref "
     "at your API or provider, and tell its client";
 inline constexpr const char* key =
-    "no start opens this store: restore a backup that has no findings (idem store restore)";
+    "no start opens this store: do as \"A start that refuses a damaged store\" in "
+    "docs/operations.md; an older backup knows fewer keys than what can be recovered";
 inline constexpr const char* key_lost =
     "stop the gateway, and restore a backup that has no findings (idem store restore)";
 inline constexpr const char* schedule =

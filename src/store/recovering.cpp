@@ -75,20 +75,18 @@ void lose_bytes(Record& record) {
   if (!record.expires_at) record.expires_at = record.changed_at + record.retention;
 }
 
-std::optional<StoreTime> knows_all_to(const Recovered& recovered) {
-  return recovered.lacks_keys ? recovered.lacks_from : std::optional(wall_time());
+void add_what_a_copy_lacks(Recovered& recovered, std::optional<StoreTime> copied_at) {
+  if (!copied_at) return;
+  const bool is_known =
+      *copied_at != StoreTime{} && (!recovered.lacks_keys || recovered.lacks_from.has_value());
+  recovered.lacks_from =
+      is_known ? std::optional(std::min(recovered.lacks_from.value_or(*copied_at), *copied_at))
+               : std::nullopt;
+  recovered.lacks_keys = true;
 }
 
-std::optional<StoreFileError> why_nothing_recovered(const RecoverOrder& order,
-                                                    const Recovered& recovered) {
-  const auto& found = recovered.made.by_state;
-  if (!recovered.lacks_keys || std::ranges::any_of(found, [](auto n) { return n > 0; })) {
-    return std::nullopt;
-  }
-  return StoreFileError{StoreFileError::Kind::refused,
-                        order.from +
-                            ": none of its records can be read, and a store without records would "
-                            "let every key run again: bring back a copy (idem store restore)"};
+StoreTime copied_at_of(const Recovered& recovered) {
+  return recovered.lacks_keys ? recovered.lacks_from.value_or(StoreTime{}) : wall_time();
 }
 
 std::optional<StoreFileError> why_not_recovered(const RecoverOrder& order) {

@@ -37,13 +37,12 @@ class RecoveredRecords {
 /// one that was open at the backup of a restored store.
 void lose_bytes(Record& record);
 
-/// Up to when the made store has all keys, as if it were a backup of that moment: a restore that
-/// puts it in place says so. None: nobody knows.
-std::optional<StoreTime> knows_all_to(const Recovered& recovered);
+/// What the source of a recovery lacks already because it is a copy: keys that came after
+/// `copied_at`. The epoch: after a moment that nobody knows.
+void add_what_a_copy_lacks(Recovered& recovered, std::optional<StoreTime> copied_at);
 
-/// No record could be read. In place of the store, what was made would let every key run again.
-std::optional<StoreFileError> why_nothing_recovered(const RecoverOrder& order,
-                                                    const Recovered& recovered);
+/// `copied_at` of the made store, from which a restore knows since when keys may be missing.
+StoreTime copied_at_of(const Recovered& recovered);
 
 /// The `to` of an order is there, or is the store itself.
 std::optional<StoreFileError> why_not_recovered(const RecoverOrder& order);

@@ -133,8 +133,8 @@ std::expected<void, StoreFileError> give_to_owner(const std::string& made,
   };
   constexpr const char* not_given = "cannot be given to the user of its folder";
   if (!give(made)) return failure(made, not_given);
-  if (!std::filesystem::is_directory(made)) return {};
   std::error_code code;
+  if (!std::filesystem::is_directory(made, code)) return {};
   for (const std::string& one : paths_below(made, code)) {
     if (!give(one)) return failure(one, not_given);
   }

@@ -76,7 +76,6 @@ struct Recovered {
   StoreFileReport made;                 ///< The new store, read and checked.
   bool lacks_keys = false;              ///< Keys of the time between these moments may be missing.
   std::optional<StoreTime> lacks_from;  ///< None: of any time.
-  std::optional<StoreTime> lacks_to;    ///< None: up to the end of its last process.
   std::vector<std::string> notes;       ///< What else could not be read, sentences.
 };
 enum class LookDepth : std::uint8_t { identity, whole };

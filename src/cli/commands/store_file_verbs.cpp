@@ -203,11 +203,11 @@ void print_what_was_recovered(const Recovered& recovered, const std::string& fil
   for (const auto& note : recovered.notes) std::printf("note: %s\n", printable(note).c_str());
   if (recovered.lacks_keys) {
     std::printf(
-        "Keys may be missing from %s to %s: a retry of such a request would be done a second time. "
+        "Keys may be missing from %s to the end of its last process: a retry of such a request "
+        "would be done a second time. "
         "Before you start a gateway for clients, read \"What a restore means for retries\" in "
         "docs/operations.md (of the Debian package: below /usr/share/doc/idem).\n",
-        shown(recovered.lacks_from, "the beginning").c_str(),
-        shown(recovered.lacks_to, "the end of its last process").c_str());
+        shown(recovered.lacks_from, "the beginning").c_str());
   } else {
     std::puts("No key is missing.");
   }
@@ -387,7 +387,6 @@ int StoreFileVerbs::recover(bool json) const {
       }
     };
     moment("lacks_from", recovered->lacks_from);
-    moment("lacks_to", recovered->lacks_to);
     out.name("notes");
     out.begin_array();
     for (const auto& note : recovered->notes) out.text(note);
@@ -399,6 +398,10 @@ int StoreFileVerbs::recover(bool json) const {
     print_object(out);
   } else {
     print_what_was_recovered(*recovered, file, store_);
+  }
+  if (recovered->lacks_keys && all_records_of(recovered->made) == 0) {
+    return complain_of_store(
+        file + " has no record: in place of the store it would let every key run again", refused);
   }
   return end_of(recovered->made);
 }

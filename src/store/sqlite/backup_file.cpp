@@ -79,16 +79,15 @@ Leftover::~Leftover() {
   }
 }
 
-std::expected<void, StoreFileError> note_knows_all_to(const std::string& path,
-                                                      std::optional<StoreTime> moment) {
-  if (!moment) return {};
+std::expected<void, StoreFileError> note_copied_at_in(const std::string& path,
+                                                      StoreTime copied_at) {
   sqlite3* db = nullptr;
   const int code = sqlite3_open_v2(path.c_str(), &db, SQLITE_OPEN_READWRITE, nullptr);
   const Connection connection(db);
   if (code != SQLITE_OK || !text_value(db, "PRAGMA synchronous=FULL; BEGIN IMMEDIATE")) {
     return copy_failure(db, path);
   }
-  Meta(db).put_integer(copied_at_name, moment->time_since_epoch().count());
+  Meta(db).put_integer(copied_at_name, copied_at.time_since_epoch().count());
   if (!text_value(db, "COMMIT")) return copy_failure(db, path);
   return {};
 }

@@ -17,9 +17,8 @@ std::expected<void, StoreFileError> copy_pages(sqlite3* source, const std::strin
                                                std::optional<StoreTime> copied_at,
                                                const StoreFileProgress& progress);
 
-/// As `copied_at`, in a store that nobody has open. None: nothing is noted.
-std::expected<void, StoreFileError> note_knows_all_to(const std::string& path,
-                                                      std::optional<StoreTime> moment);
+/// In a store that nobody has open.
+std::expected<void, StoreFileError> note_copied_at_in(const std::string& path, StoreTime copied_at);
 
 /// Makes names in the folder of `path` durable.
 std::expected<void, StoreFileError> sync_folder(const std::string& path);

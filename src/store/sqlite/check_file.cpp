@@ -103,7 +103,8 @@ void check_meta(sqlite3* db, StoreFileReport& report, FileFindings& findings) {
                              findings.highest_fence, high_water),
                  "nothing at once: a start goes on above both; look at the disk");
   }
-  if (const auto at = meta.integer(copied_at_name)) report.copied_at = StoreTime(Millis(*at));
+  // The epoch: a recovery did not know of which moment it is.
+  if (const auto at = copied_at_in(db); at && *at != StoreTime{}) report.copied_at = at;
 }
 
 /// As a start would judge the log. Its owner writes it meanwhile, and then only damage counts.
@@ -114,6 +115,12 @@ std::expected<std::optional<std::string>, StoreFileError> look_at_log(const std:
   const auto judged = judge_written_log(log);
   if (!judged) return std::unexpected(StoreFileError{Kind::failed, judged.error()});
   if (auto why = why_log_refuses(log, *judged, db)) return why;
+  if (!OwnerLock(path).is_taken()) {
+    if (auto why = why_log_is_of_another(log, *judged, db)) return why;
+  }
+  if (!judged->has_first_page) {
+    if (auto why = why_only_readable(db)) return corrupt_because(std::move(*why));
+  }
   auto doubt = doubt_of_log(log, *judged, db);
   if (doubt && !OwnerLock(path).is_taken()) report.doubts.push_back(std::move(*doubt));
   return std::nullopt;
@@ -145,7 +152,8 @@ std::expected<void, StoreFileError> read_store(
   if (!may_be_the_logs) return done;
   const auto judged = judge_written_log(path + "-wal");
   if (!judged) return done;
-  const auto why = why_log_refuses(path + "-wal", *judged, nullptr);
+  auto why = why_log_refuses(path + "-wal", *judged, nullptr);
+  if (!why && !OwnerLock(path).is_taken()) why = why_log_is_of_another(path, *judged);
   return why ? check_refused(path + ": " + *why) : done;
 }
 
@@ -158,6 +166,12 @@ std::string contradiction_in(sqlite3* db, const IdentitySettings& settings) {
 }
 
 }  // namespace
+
+std::optional<StoreTime> copied_at_in(sqlite3* db) {
+  const Connection copy = copy_of_meta(db);
+  const auto at = copy ? Meta(copy.get()).integer(copied_at_name) : std::nullopt;
+  return at ? std::optional(StoreTime(Millis(*at))) : std::nullopt;
+}
 
 std::string real_path(const std::string& path) {
   std::error_code code;
@@ -221,7 +235,9 @@ std::expected<StoreFileReport, StoreFileError> look_at_file(const std::string& p
     report.contradiction = contradiction_in(db, settings);
     const bool may_be_started = depth == LookDepth::whole && !OwnerLock(real).is_taken();
     if (report.contradiction.empty() && may_be_started) {
-      report.contradiction = why_no_room_to_start(real, db).value_or("");
+      const Connection copy = copy_of_meta(db);
+      const bool was_cut_off = copy && Meta(copy.get()).is_open();
+      report.contradiction = why_no_room_to_start(real, was_cut_off ? db : nullptr).value_or("");
     }
     return {};
   });

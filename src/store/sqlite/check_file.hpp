@@ -7,6 +7,8 @@ namespace idem::sqlite {
 
 /// The value of idem_meta that a backup has: when it was taken, in milliseconds since the epoch.
 inline constexpr std::string_view copied_at_name = "copied_at_ms";
+/// Of a copy: all that was durable then is in it. None: it is no copy, or that cannot be read.
+std::optional<StoreTime> copied_at_in(sqlite3* db);
 
 /// As StoreFileKind::check.
 std::expected<StoreFileReport, StoreFileError> check_file(const std::string& path,

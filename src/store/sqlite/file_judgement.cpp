@@ -5,9 +5,12 @@
 #include "store/sqlite/migrations.hpp"
 #include "store/sqlite/tolerant_rows.hpp"
 
+#include <idem/assert.hpp>
+
 #include <algorithm>
 #include <bit>
 #include <optional>
+#include <vector>
 
 namespace idem::sqlite {
 namespace {
@@ -20,29 +23,62 @@ std::string why_corrupt(sqlite3* db) {
   return verdict == "ok" ? std::string() : verdict;
 }
 
-std::optional<std::string> why_tables_lack(sqlite3* db) {
+struct Definition {
+  std::string name;
+  std::string text;  ///< With its type and its table.
+};
+
+/// Of the tables, indexes and triggers of a database.
+std::expected<std::vector<Definition>, std::string> definitions_in(sqlite3* db) {
   TolerantRows rows(db,
-                    "SELECT count(*) FROM sqlite_schema WHERE type = 'table' AND name IN"
-                    " ('idem_running', 'idem_slots', 'idem_requests', 'idem_evidence', 'idem_meta',"
-                    " 'idem_route_names', 'idem_digest_secrets') OR name = 'slots_by_due'");
-  if (rows.step() && rows.integer(0) == 8) return std::nullopt;
-  return "tables are missing: it is damaged";
+                    "SELECT name, type || ' of ' || tbl_name || ': ' || sql FROM sqlite_schema"
+                    " WHERE sql IS NOT NULL ORDER BY name");
+  std::vector<Definition> all;
+  while (rows.step()) all.push_back({std::string(rows.bytes(0)), std::string(rows.bytes(1))});
+  if (!rows.failure().empty()) return std::unexpected(rows.failure());
+  return all;
 }
 
-/// A damaged name of a column, trigger or constraint would end the process at the statement that
-/// meets it. A service may have tables of its own in the file.
-std::expected<std::int64_t, std::string> checksum_of_schema(sqlite3* db) {
-  TolerantRows rows(db,
-                    "SELECT type, name, tbl_name, coalesce(sql, '') FROM sqlite_schema"
-                    " WHERE tbl_name GLOB 'idem_*' AND (name GLOB 'idem_*' OR name GLOB 'slots_*'"
-                    "   OR name GLOB 'evidence_*' OR name GLOB 'journal_*' OR name GLOB 'audit_*')"
-                    " ORDER BY name");
-  std::string all;
-  while (rows.step()) {
-    for (int at = 0; at < 4; ++at) (all += rows.bytes(at)) += '\0';
+/// Those that the migrations make up to a version.
+std::vector<Definition> made_definitions(std::int64_t version) {
+  sqlite3* raw = nullptr;
+  std::string script;
+  for (const Migration& migration : migrations()) {
+    if (migration.version <= version) script += migration.sql;
   }
-  if (!rows.failure().empty()) return std::unexpected(rows.failure());
-  return std::bit_cast<std::int64_t>(checksum_of(RecordId{}, all, Meta::schema_checksum_name));
+  const bool is_open =
+      sqlite3_open_v2(":memory:", &raw, SQLITE_OPEN_READWRITE, nullptr) == SQLITE_OK;
+  const Connection memory(raw);
+  IDEM_ASSERT(is_open && text_value(raw, script.c_str()));
+  return definitions_in(raw).value();
+}
+
+/// Without what ALTER TABLE may write otherwise in another version of SQLite.
+std::string without_blanks_and_quotes(std::string text) {
+  std::erase_if(text, [](char c) { return c == ' ' || c == '\n' || c == '\t' || c == '"'; });
+  return text;
+}
+
+/// Those of a store in the order of `made`. A service may have others in the file. The error: one
+/// is missing, a part of a sentence.
+std::expected<std::vector<Definition>, std::string> definitions_of_store(
+    sqlite3* db, const std::vector<Definition>& made) {
+  const auto all = definitions_in(db);
+  if (!all) return std::unexpected(all.error());
+  std::vector<Definition> found;
+  for (const Definition& one : made) {
+    const auto at = std::ranges::find(*all, one.name, &Definition::name);
+    if (at == all->end()) return std::unexpected("the definition of " + one.name + " is missing");
+    found.push_back(*at);
+  }
+  return found;
+}
+
+std::int64_t checksum_of(const std::vector<Definition>& definitions) {
+  std::string all;
+  for (const Definition& one : definitions) (all += one.text) += '\0';
+  return std::bit_cast<std::int64_t>(
+      idem::checksum_of(RecordId{}, all, Meta::schema_checksum_name));
 }
 
 /// Before anything trusts the clock, the fences and the identity.
@@ -50,14 +86,7 @@ std::optional<std::string> why_untrusted(sqlite3* db, std::int64_t version_befor
   if (version_before < Meta::first_version_with_checksums) return std::nullopt;
   const Connection copy = copy_of_meta(db);
   if (!copy) return std::string("is damaged: its identity cannot be read: ") + sqlite3_errmsg(db);
-  Meta meta(copy.get());
-  auto damage = meta.what_is_damaged();
-  const auto schema = checksum_of_schema(db);
-  const auto noted = meta.integer(Meta::schema_checksum_name);
-  const bool is_latest = version_before == migrations().back().version;
-  if (!damage && is_latest && noted && schema != *noted) {
-    damage = "the definitions of its tables do not match their checksum";
-  }
+  const auto damage = Meta(copy.get()).what_is_damaged();
   if (!damage) return std::nullopt;
   return "is damaged: " + *damage +
          ". Every key could run again, so it is not opened and nothing was changed: bring back a "
@@ -77,9 +106,10 @@ std::expected<AllRecords, std::string> judge_content(sqlite3* db, std::int64_t v
   const auto corrupt = [](std::string why) {
     return std::unexpected(corrupt_because(std::move(why)));
   };
-  if (auto why = why_only_readable(db)) return corrupt(std::move(*why));
   if (const std::string why = why_corrupt(db); !why.empty()) return corrupt(why);
-  if (const auto why = why_tables_lack(db)) return std::unexpected(*why);
+  if (auto why = why_definitions_differ(db, migrations().back().version)) {
+    return corrupt(std::move(*why));
+  }
   if (const auto why = why_untrusted(db, version_before)) return std::unexpected(*why);
   auto all = read_all_records(db);
   if (!all) return corrupt(all.error());
@@ -100,10 +130,27 @@ std::optional<std::string> why_only_readable(sqlite3* db) {
   return "byte 18 of its header is " + std::to_string(version) + ", and no SQLite writes that";
 }
 
-void note_schema(sqlite3* db) {
-  if (const auto schema = checksum_of_schema(db)) {
-    Meta(db).put_integer(Meta::schema_checksum_name, *schema);
+std::optional<std::string> why_definitions_differ(sqlite3* db, std::int64_t version) {
+  const auto made = made_definitions(version);
+  const auto found = definitions_of_store(db, made);
+  if (!found) return found.error();
+  std::string differs;
+  for (std::size_t i = 0; i < made.size() && differs.empty(); ++i) {
+    if (without_blanks_and_quotes((*found)[i].text) != without_blanks_and_quotes(made[i].text)) {
+      differs = made[i].name;
+    }
   }
+  if (differs.empty()) return std::nullopt;
+  // Another version of SQLite may have written another text for the same change.
+  const Connection copy = copy_of_meta(db);
+  const auto noted = copy ? Meta(copy.get()).integer(Meta::schema_checksum_name) : std::nullopt;
+  if (noted == checksum_of(*found)) return std::nullopt;
+  return "the definition of " + differs + " is not what was written";
+}
+
+void note_definitions(sqlite3* db) {
+  const auto found = definitions_of_store(db, made_definitions(migrations().back().version));
+  if (found) Meta(db).put_integer(Meta::schema_checksum_name, checksum_of(*found));
 }
 
 Connection copy_of_meta(sqlite3* db) {

@@ -16,15 +16,21 @@ namespace idem::sqlite {
 /// before this start, 0 if it was new.
 std::expected<AllRecords, std::string> judge_content(sqlite3* db, std::int64_t version_before);
 
-/// Why SQLite opens the database for reading alone, as a part of a sentence: a byte of its header
-/// asks for a later SQLite. None: it does not.
+/// Why SQLite opens the file for reading alone, as a part of a sentence: a byte of its header asks
+/// for a later SQLite. A log that has the first page counts instead. None: it does not.
 std::optional<std::string> why_only_readable(sqlite3* db);
+
+/// Which definition of a table, an index or a trigger is not what the migrations up to `version`
+/// make, as a part of a sentence. None: all are. A damaged name of a column would end the process
+/// at the statement that meets it.
+std::optional<std::string> why_definitions_differ(sqlite3* db, std::int64_t version);
+
+/// Notes in an open transaction the checksum of the present definitions: they count as sound also
+/// to a version of SQLite that writes them otherwise.
+void note_definitions(sqlite3* db);
 
 /// "is corrupt: WHY. Nothing was changed: ..."
 std::string corrupt_because(std::string why);
-
-/// After migrations, in their transaction: what judge_content() compares the tables with.
-void note_schema(sqlite3* db);
 
 /// A copy in memory of the tables that Meta reads, because Meta ends the process at a failure.
 /// Null: they cannot be read.

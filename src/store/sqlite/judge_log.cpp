@@ -195,7 +195,9 @@ class LogReading {
 
   void take_good(std::uint64_t at, std::uint32_t mark) {
     is_unfinished_ = mark == 0;
+    has_first_page_ = has_first_page_ || big_endian_at(frame_.data()) == 1;
     if (mark == 0) return;
+    judged_.has_first_page = has_first_page_;
     judged_.end = at + frame_.size();
     ++judged_.commits;
     size_before_ = mark;
@@ -265,8 +267,9 @@ class LogReading {
   bool was_ours_ = true;
   bool has_doubtful_mark_ = false;  ///< The frame before, one that was not counted.
   bool has_bad_ = false;
-  bool is_unfinished_ = false;  ///< Good frames have no mark after them.
-  bool has_more_ = false;       ///< There are frames of this generation that SQLite does not take.
+  bool has_first_page_ = false;  ///< In some frame, perhaps of a commit that is not whole.
+  bool is_unfinished_ = false;   ///< Good frames have no mark after them.
+  bool has_more_ = false;        ///< There are frames of this generation that SQLite does not take.
   std::uint32_t size_before_ = 0;
   std::uint32_t size_after_ = 0;
   Unmarked unmarked_;  ///< The first bad frame, if it has no mark.

@@ -21,12 +21,13 @@ struct LogJudgement {
     damaged,  ///< No crash leaves this: SQLite would drop commits that were durable.
   };
   Kind kind = Kind::missing;
-  std::uint64_t bytes = 0;    ///< Of the file.
-  std::uint64_t end = 0;      ///< Of the last commit that SQLite takes, or of the header.
-  std::uint64_t commits = 0;  ///< That SQLite takes.
-  std::uint64_t bad_at = 0;   ///< Of a damaged one: where the bad frame begins; 0: the header.
-  std::uint64_t dropped = 0;  ///< Commits from there on, as far as their marks are there.
-  StoreTime written_at{};     ///< The last write to what is in it, by this machine's clock.
+  std::uint64_t bytes = 0;      ///< Of the file.
+  std::uint64_t end = 0;        ///< Of the last commit that SQLite takes, or of the header.
+  std::uint64_t commits = 0;    ///< That SQLite takes.
+  std::uint64_t bad_at = 0;     ///< Of a damaged one: where the bad frame begins; 0: the header.
+  bool has_first_page = false;  ///< Of the database, in a commit that SQLite takes.
+  std::uint64_t dropped = 0;    ///< Commits from there on, as far as their marks are there.
+  StoreTime written_at{};       ///< The last write to what is in it, by this machine's clock.
 };
 
 /// Reads all of a log. If a process appends to it meanwhile, its end may seem torn, or damaged. The

@@ -3,7 +3,9 @@
 #include "core/bytes/rfc3339.hpp"
 #include "core/record/stored_record_codec.hpp"
 #include "store/sqlite/check_file.hpp"
+#include "store/sqlite/file_alone.hpp"
 #include "store/sqlite/meta.hpp"
+#include "store/sqlite/read_only_vfs.hpp"
 #include "store/sqlite/running_table.hpp"
 #include "store/sqlite/tolerant_rows.hpp"
 
@@ -25,7 +27,8 @@ constexpr std::string_view what_helps =
 std::string span_in_doubt(sqlite3* db, const LogJudgement& judged) {
   const auto newest = newest_moment_in(db);
   const std::string from = newest ? to_rfc3339(*newest) : "a moment that cannot be read";
-  if (judged.written_at == StoreTime{}) return "after " + from;
+  // What rewrote the file may have kept an earlier time of its last write.
+  if (judged.written_at <= newest.value_or(StoreTime{})) return "after " + from;
   return fmt::format("between {} and {}", from, to_rfc3339(judged.written_at));
 }
 
@@ -34,6 +37,13 @@ std::optional<std::int64_t> integer_in_meta(sqlite3* db, std::string_view name) 
   TolerantRows rows(db, sql.c_str());
   if (!rows.step()) return std::nullopt;
   return rows.integer(0);
+}
+
+std::optional<std::string> text_in_meta(sqlite3* db, std::string_view name) {
+  const std::string sql = fmt::format("SELECT value FROM idem_meta WHERE name = '{}'", name);
+  TolerantRows rows(db, sql.c_str());
+  if (!rows.step()) return std::nullopt;
+  return std::string(rows.bytes(0));
 }
 
 /// A log lies beside a database from the first commit of a process to the last one, which notes
@@ -102,6 +112,52 @@ std::optional<std::string> why_log_refuses(const std::string& log, const LogJudg
       "its log {} is damaged: {}. What was confirmed {} is in doubt, and those keys would run "
       "again, so it is not opened and nothing was changed: {}",
       log, where, span_in_doubt(db, judged), what_helps);
+}
+
+std::optional<std::string> why_log_is_of_another(const std::string& log, const LogJudgement& judged,
+                                                 sqlite3* db) {
+  if (judged.commits == 0 || db == nullptr) return std::nullopt;
+  const Connection file = open_without_log(db);
+  // The file of a new store may have nothing yet, and that of one that was killed while the log
+  // went into it may not fit together: then nothing is known, and the log has it all.
+  const auto in_file = file ? integer_in_meta(file.get(), Meta::log_number_name) : std::nullopt;
+  if (!in_file) return std::nullopt;
+  // Pages of two moments may be unreadable together, and then tell nothing.
+  const auto store_id = text_in_meta(db, "store_id");
+  const bool is_of_other = store_id && store_id != text_in_meta(file.get(), "store_id");
+  const bool is_older = integer_in_meta(db, Meta::log_number_name).value_or(0) < *in_file;
+  const bool is_later = integer_in_meta(db, Meta::log_began_name).value_or(0) > *in_file + 1;
+  if (is_later && !is_of_other && !is_older) {
+    return fmt::format(
+        "is older than its log {}: what was confirmed between them is missing, and those keys "
+        "would "
+        "run again, so it is not opened and nothing was changed. Bring back the database of the "
+        "same moment",
+        log);
+  }
+  if (!is_of_other && !is_older) return std::nullopt;
+  const bool is_closed = integer_in_meta(file.get(), "open").value_or(1) == 0;
+  return fmt::format(
+      "its log {} is {}, and SQLite would put its pages over newer ones: what was confirmed since "
+      "would be lost, and those keys would run again, so it is not opened and nothing was changed. "
+      "{}",
+      log, is_of_other ? "another store's" : "older than the database",
+      is_closed
+          ? "The last process closed the database, which needs no log: move the log away"
+          : "Bring back the log of the same moment; if there is none, move this one away, and "
+            "keep what the database has (idem store recover)");
+}
+
+std::optional<std::string> why_log_is_of_another(const std::string& path,
+                                                 const LogJudgement& judged) {
+  sqlite3* raw = nullptr;
+  const int code = sqlite3_open_v2(path.c_str(), &raw, SQLITE_OPEN_READONLY | SQLITE_OPEN_NOMUTEX,
+                                   read_only_vfs());
+  const Connection db(raw);
+  if (code != SQLITE_OK) return std::nullopt;
+  sqlite3_db_config(raw, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1, nullptr);
+  (void)text_value(raw, "PRAGMA locking_mode=EXCLUSIVE");
+  return why_log_is_of_another(path + "-wal", judged, raw);
 }
 
 std::optional<std::string> doubt_of_log(const std::string& log, const LogJudgement& judged,

@@ -17,6 +17,16 @@ namespace idem::sqlite {
 std::optional<std::string> why_log_refuses(const std::string& log, const LogJudgement& judged,
                                            sqlite3* db);
 
+/// Why the log does not belong to the database, though it is whole: it is older than the file, or
+/// of another store, and SQLite would put its pages over newer ones. Not for a log that a process
+/// writes. None: it belongs to it, or there is nothing in it.
+std::optional<std::string> why_log_is_of_another(const std::string& log, const LogJudgement& judged,
+                                                 sqlite3* db);
+
+/// The same of a database that nobody has open, and that SQLite may not be able to read.
+std::optional<std::string> why_log_is_of_another(const std::string& path,
+                                                 const LogJudgement& judged);
+
 /// What may be lost, though a crash can have left the log as it is. None: nothing is.
 std::optional<std::string> doubt_of_log(const std::string& log, const LogJudgement& judged,
                                         sqlite3* db);

@@ -160,6 +160,13 @@ bool Meta::has_saved_log() { return integer(saved_log_name).value_or(0) != 0; }
 
 void Meta::put_saved_log(bool is_saved) { put_integer(saved_log_name, is_saved ? 1 : 0); }
 
+void Meta::begin_log() {
+  count_log();
+  put_integer(log_began_name, integer(log_number_name).value_or(0));
+}
+
+void Meta::count_log() { put_integer(log_number_name, integer(log_number_name).value_or(0) + 1); }
+
 std::optional<ClockMark> Meta::clock_mark() {
   const auto store = integer("clock_store_ms");
   const auto uptime = integer("clock_uptime_ms");

@@ -18,6 +18,8 @@ namespace idem::sqlite {
 class Meta {
  public:
   static constexpr std::string_view saved_log_name = "saved_log";
+  static constexpr std::string_view log_number_name = "log_number";
+  static constexpr std::string_view log_began_name = "log_began";
   static constexpr std::string_view schema_checksum_name = "schema_checksum";
 
   explicit Meta(sqlite3* db);
@@ -50,6 +52,12 @@ class Meta {
   /// All of the log is in the file, because the log is gone from its path.
   bool has_saved_log();
   void put_saved_log(bool is_saved);
+
+  /// The number of the log grows with its first commit and with the last one before it goes into
+  /// the file, and the log keeps the first of its own. So a log belongs to a file if it knows no
+  /// lower number than the file does, and began at most one later.
+  void begin_log();
+  void count_log();
 
   std::optional<ClockMark> clock_mark();
   void put_clock_mark(const ClockMark& mark);

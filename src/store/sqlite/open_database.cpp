@@ -55,6 +55,8 @@ class Opener {
   Opening<Connection> adopt(sqlite3* db);
   /// The schema version that the file had; 0: it is new.
   std::int64_t version_before() const noexcept { return version_; }
+  /// The next commit is the first of a log.
+  bool begins_log() const noexcept { return judged_.commits == 0; }
 
  private:
   Opening<void> prepare_file() const;
@@ -78,6 +80,7 @@ class Opener {
   Connection connection_;
   std::string log_;
   LogJudgement judged_;
+  bool had_log_ = true;  ///< Before SQLite opened the file.
   std::int64_t version_ = 0;
   bool empty_ = false;
   bool beside_others_ = false;  ///< A database with tables but none of a store counts as empty.
@@ -150,6 +153,7 @@ Opening<void> Opener::prepare_file() const {
 }
 
 Opening<void> Opener::connect() {
+  had_log_ = ::access((real_path(path_) + "-wal").c_str(), F_OK) == 0;
   sqlite3* db = nullptr;
   const std::string vfs = buffered_log_vfs(options_.vfs);
   const int code = sqlite3_open_v2(
@@ -186,7 +190,12 @@ Opening<void> Opener::check_log() {
   const bool is_copy =
       options_.restored || (options_.which.copied && options_.which.copied->is_snapshot);
   if (is_copy && judged_.kind == LogJudgement::Kind::missing) return {};  // It never had one.
-  if (const auto why = why_log_refuses(log_, judged_, db)) return open_refused(path_ + ": " + *why);
+  auto why = why_log_refuses(log_, judged_, db);
+  if (!why) why = why_log_is_of_another(log_, judged_, db);
+  if (!why) return {};
+  // SQLite makes one at its first read.
+  if (!had_log_ && judged_.bytes == 0) ::unlink(log_.c_str());
+  return open_refused(path_ + ": " + *why);
   return {};
 }
 
@@ -203,8 +212,11 @@ Opening<void> Opener::settle_log() {
 Opening<void> Opener::check_owner() {
   const auto tables = ask_number("SELECT count(*) FROM sqlite_schema");
   if (!tables) return std::unexpected(tables.error());
-  if (auto why = why_only_readable(connection_.get())) {
-    return open_refused(path_ + ": " + corrupt_because(std::move(*why)));
+  // The first read has made SQLite look at its header; connect() has seen that the file can be
+  // written.
+  if (sqlite3_db_readonly(connection_.get(), "main") == 1) {
+    const auto why = why_only_readable(connection_.get());
+    return open_refused(path_ + ": " + corrupt_because(why.value_or("its header is damaged")));
   }
   const auto owner = ask_number("PRAGMA application_id");
   const auto version = ask_number("PRAGMA user_version");
@@ -257,6 +269,11 @@ Opening<void> Opener::migrate() {
     return open_refused(
         fmt::format("{}: has schema version {}, and this program needs {}: {} to upgrade it", path_,
                     version_, latest, needs_migration));
+  }
+  if (version_ != 0) {
+    if (auto why = why_definitions_differ(connection_.get(), version_)) {
+      return open_refused(path_ + ": " + corrupt_because(std::move(*why)));
+    }
   }
   // Without spills, all writes reach the file at the commit, where a full disk is still an error.
   std::string script = "PRAGMA cache_spill=OFF; BEGIN IMMEDIATE;";
@@ -345,7 +362,7 @@ void count_calls_as_made(sqlite3* db, StoreTime now) {
 
 /// Completes the transaction that migrate() began. After an error the transaction stays open.
 std::expected<OpenedDatabase, StoreError> finish(Connection& connection, const std::string& path,
-                                                 std::int64_t version_before,
+                                                 std::int64_t version_before, bool begins_log,
                                                  const IdentitySettings& settings,
                                                  const SqliteOptions& options) {
   sqlite3* db = connection.get();
@@ -375,6 +392,7 @@ std::expected<OpenedDatabase, StoreError> finish(Connection& connection, const s
   if (!identity) return open_refused(path + ": " + identity.error());
   meta.put_clock_mark(clock.mark());
   meta.put_open(true);
+  begins_log ? meta.begin_log() : meta.count_log();
   if (meta.has_saved_log()) meta.put_saved_log(false);
   count_calls_as_old(db, clock);
   if (!is_snapshot) {
@@ -399,7 +417,7 @@ std::expected<OpenedDatabase, StoreError> finish(Connection& connection, const s
     meta.digest_secrets_changed();
     write_naming(db, naming);
   }
-  if (version_before != migrations().back().version) note_schema(db);
+  note_definitions(db);
   if (sqlite3_exec(db, "COMMIT; PRAGMA cache_spill=ON", nullptr, nullptr, nullptr) != SQLITE_OK) {
     return open_refused(failure_of(db, path, FileUse::writing).why);
   }
@@ -445,7 +463,8 @@ std::expected<OpenedDatabase, StoreError> open_database(const std::string& path,
   auto connection = opener.open();
   if (!connection) return std::unexpected(std::move(connection.error()));
   sqlite3* const db = connection->get();
-  auto opened = finish(*connection, absolute, opener.version_before(), settings, options);
+  auto opened = finish(*connection, absolute, opener.version_before(), opener.begins_log(),
+                       settings, options);
   if (opened) sqlite3_db_config(db, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 0, nullptr);
   return opened;
 }
@@ -458,7 +477,8 @@ std::expected<OpenedDatabase, StoreError> open_database_on(sqlite3* db,
   if (const auto why = why_refused(db)) return open_refused(name + ": " + *why);
   Opener opener(name, options);
   auto connection = opener.adopt(db);
-  auto opened = connection ? finish(*connection, name, opener.version_before(), settings, options)
+  auto opened = connection ? finish(*connection, name, opener.version_before(), opener.begins_log(),
+                                    settings, options)
                            : std::unexpected(std::move(connection.error()));
   if (!opened) {
     if (connection) (void)connection->release();

@@ -19,7 +19,11 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include <sys/stat.h>
+
+#include <array>
 #include <cerrno>
+#include <cstdint>
 #include <cstring>
 #include <filesystem>
 #include <map>
@@ -81,6 +85,9 @@ class Recovering {
   Done look() {
     auto judged = copy_pages_with_log();
     if (!judged) return std::unexpected(std::move(judged.error()));
+    if (const auto why = why_log_is_of_another(from_, *judged)) {
+      return std::unexpected(StoreFileError{Kind::refused, from_ + ": " + *why});
+    }
     auto seen = Snapshot::open(from_);
     if (seen) seen_ = std::move(*seen);
     auto patched = Snapshot::open(pages_);
@@ -92,7 +99,6 @@ class Recovering {
     if (!lacks) return {};
     recovered_.lacks_keys = true;
     recovered_.lacks_from = newest_moment_in(db);
-    if (judged->written_at != StoreTime{}) recovered_.lacks_to = judged->written_at;
     return {};
   }
 
@@ -103,6 +109,7 @@ class Recovering {
     std::filesystem::copy_file(from_, pages_, code);
     if (code) return recovery_failure(pages_, "cannot be written: " + code.message());
     const int file = ::open(pages_.c_str(), O_RDWR | O_CLOEXEC);
+    make_up_for_lost_pages(file);
     std::map<std::uint32_t, std::string> commit;
     bool is_written = file >= 0;
     auto judged =
@@ -123,6 +130,27 @@ class Recovering {
     if (!is_written)
       return recovery_failure(pages_, "cannot be written; look for room on its disk");
     return std::move(*judged);
+  }
+
+  /// SQLite opens no file that is shorter than its header says. Its page 0 bytes read as damaged.
+  static void make_up_for_lost_pages(int file) {
+    std::array<unsigned char, 32> header{};
+    struct stat state{};
+    if (::pread(file, header.data(), header.size(), 0) != header.size()) return;
+    const auto number = [&](std::size_t at, std::size_t bytes) {
+      std::uint64_t value = 0;
+      for (std::size_t i = 0; i < bytes; ++i) value = value << 8U | header[at + i];
+      return value;
+    };
+    // SQLite's file format, section 1.3; a page of 65,536 bytes is written as 1.
+    const std::uint64_t page = number(16, 2) == 1 ? 65'536 : number(16, 2);
+    const std::uint64_t whole = page * number(28, 4);
+    const bool is_short = ::fstat(file, &state) == 0 && state.st_size > 0 &&
+                          static_cast<std::uint64_t>(state.st_size) < whole;
+    // A damaged header may ask for anything; a cut leaves the greater part.
+    if (is_short && whole <= 2 * static_cast<std::uint64_t>(state.st_size)) {
+      (void)::ftruncate(file, static_cast<off_t>(whole));
+    }
   }
 
   /// What a start would take, with the tables of a service, if it opens; else the store's own
@@ -211,17 +239,16 @@ class Recovering {
 
   Done settle() {
     store_.reset();
+    add_what_a_copy_lacks(recovered_, copied_at_in((seen_ ? seen_ : patched_)->db()));
     seen_.reset();
     patched_.reset();
     auto store = open_sqlite(next_, {}, {.as_recorded = true, .restored = true});
     if (!store) return recovery_failure(next_, store.error().detail);
     store->reset();
-    if (Done noted = note_knows_all_to(next_, knows_all_to(recovered_)); !noted) return noted;
+    if (Done noted = note_copied_at_in(next_, copied_at_of(recovered_)); !noted) return noted;
     auto report = check_file(next_, {});
     if (!report) return std::unexpected(std::move(report.error()));
     recovered_.made = std::move(*report);
-    if (auto why = why_nothing_recovered(order_, recovered_))
-      return std::unexpected(std::move(*why));
     return give_to_owner(next_, order_.to);
   }
 

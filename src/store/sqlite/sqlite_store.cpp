@@ -43,11 +43,20 @@ class FileMedium final : public embedded::Medium {
 
   bool has_written() const override { return sqlite3_total_changes64(db()) != changes_before_; }
 
-  void commit() override { commit_.run(); }
+  void commit() override {
+    if (begins_log_ && has_written()) {
+      meta_.begin_log();
+      begins_log_ = false;
+    }
+    commit_.run();
+  }
 
   void put_highest_fence(Fence fence) override { meta_.put_fence_high_water(fence); }
   void put_clock_mark(const ClockMark& mark) override { meta_.put_clock_mark(mark); }
-  void put_closed() override { meta_.put_open(false); }
+  void put_closed() override {
+    meta_.put_open(false);
+    meta_.count_log();
+  }
 
   void run(StoreTask& task, const Step& step) override {
     dynamic_cast<sqlite::ServiceTask&>(task).run(service_sql_, step);
@@ -60,6 +69,7 @@ class FileMedium final : public embedded::Medium {
     if (is_lost == has_saved_log_) return lost;
     has_saved_log_ = is_lost;
     meta_.put_saved_log(is_lost);
+    meta_.count_log();
     if (is_lost) checkpoint(SQLITE_CHECKPOINT_PASSIVE);
     return lost;
   }
@@ -71,6 +81,7 @@ class FileMedium final : public embedded::Medium {
     const auto lock = sqlite::LogLock::for_writing_back(file_.log());
     if (!lock && wal_pages_ <= sqlite::wal_pages_while_read_max) return;
     says_open_ = true;
+    meta_.count_log();
     checkpoint(SQLITE_CHECKPOINT_PASSIVE);
   }
 
@@ -91,7 +102,11 @@ class FileMedium final : public embedded::Medium {
   }
 
   bool is_written_back(int mode) {
-    return sqlite3_wal_checkpoint_v2(db(), "main", mode, nullptr, nullptr) == SQLITE_OK;
+    int pages = 0;
+    int written = 0;
+    if (sqlite3_wal_checkpoint_v2(db(), "main", mode, &pages, &written) != SQLITE_OK) return false;
+    begins_log_ = pages == written;
+    return true;
   }
   void checkpoint(int mode) {
     if (!is_written_back(mode)) sqlite::fail_closed(db(), "checkpoint");
@@ -106,6 +121,7 @@ class FileMedium final : public embedded::Medium {
   StoreTime now_{};
   std::int64_t changes_before_ = 0;
   int wal_pages_ = 0;
+  bool begins_log_ = false;  ///< All of the log is in the file, and SQLite begins it anew.
   /// The file itself says that it is open: the log of a store that was not closed must be there,
   /// and a start can tell that it is gone.
   bool says_open_ = false;

@@ -1,3 +1,5 @@
+#include "store/sqlite/check_file.hpp"
+#include "store/sqlite/recover_file.hpp"
 #include "store/sqlite/restore_file.hpp"
 #include "store_conformance/sqlite/killed_store.hpp"
 #include "store_conformance/sqlite/service_connection.hpp"
@@ -231,6 +233,108 @@ TEST_F(SqliteLogDamage, S22_a_log_without_its_database_is_not_deleted) {
     EXPECT_EQ(restored.error().why, refused.error().detail);
     EXPECT_EQ(content_of(log_path()), log_);
   }
+}
+
+// Each of these is whole, and SQLite would put the pages of one over newer ones of the other.
+class SqliteMixedMoments : public KilledStore {
+ protected:
+  struct Files {
+    std::string database;
+    std::string log;
+  };
+  Files files() const {
+    const std::string log = live() + "-wal";
+    return {content_of(live()), fs::exists(log) ? content_of(log) : ""};
+  }
+  void start() {
+    auto opened = open(live());
+    ASSERT_TRUE(opened) << opened.error().detail;
+    store_ = std::move(*opened);
+  }
+  /// A write-back of the log, while it serves.
+  void fill_the_log() {
+    const std::string before = content_of(live());
+    for (int number = 1'000; content_of(live()) == before; ++number) {
+      ASSERT_LT(number, 1'100);
+      Reserve verb = a_reserve(number);
+      verb.generation = store_->identity().generation;
+      const auto outcome = ask_and_wait(*store_, verb);
+      ASSERT_TRUE(outcome && is<Execute>(*outcome));
+      ASSERT_TRUE(ask_and_wait(*store_, a_complete(std::get<Execute>(*outcome),
+                                                   answer(201, std::string(900'000, 'b')))));
+    }
+  }
+  void expect_all_refuse(const std::string& database, const std::string& log,
+                         const std::string& part, const std::string& todo) {
+    put(database, log);
+    const auto refused = open(path());
+    ASSERT_FALSE(refused);
+    EXPECT_NE(refused.error().detail.find(part), std::string::npos) << refused.error().detail;
+    EXPECT_NE(refused.error().detail.find(todo), std::string::npos) << refused.error().detail;
+    EXPECT_TRUE(content_of(path()) == database && content_of(log_path()) == log);
+    const auto looked = sqlite::look_at_file(path(), test_settings(), LookDepth::whole);
+    EXPECT_EQ(looked ? path() + ": " + looked->contradiction : looked.error().why,
+              refused.error().detail);
+    const auto report = sqlite::check_file(path(), {});
+    EXPECT_TRUE(!report || report->found > 0);
+    const auto recovered =
+        sqlite::recover_file({.from = path(), .to = folder_.file("recovered.db")});
+    ASSERT_FALSE(recovered);
+    EXPECT_EQ(recovered.error().why, refused.error().detail);
+  }
+  void expect_opens(const Files& files) {
+    put(files.database, files.log);
+    if (files.log.empty()) fs::remove(log_path());
+    const auto store = open(path());
+    ASSERT_TRUE(store) << store.error().detail;
+    EXPECT_EQ(lost_keys(**store), 0);
+  }
+};
+
+TEST_F(SqliteMixedMoments, S22_an_older_log_beside_a_database_is_refused) {
+  const Files early = files();
+  complete(keys_in_the_log + 1);
+  fill_the_log();
+  complete(keys_in_the_log + 2);
+  const Files killed = files();
+  expect_all_refuse(killed.database, early.log, "is older than the database", "Bring back the log");
+  expect_opens(killed);
+  store_.reset();
+  const Files closed = files();
+  for (const std::string& log : {early.log, killed.log}) {
+    expect_all_refuse(closed.database, log, "is older than the database", "move the log away");
+  }
+  expect_opens(closed);
+  start();
+  expect_all_refuse(files().database, killed.log, "is older than the database", "Bring back");
+  complete(keys_in_the_log + 3);
+  expect_opens(files());
+}
+
+TEST_F(SqliteMixedMoments, S22_an_older_database_beside_a_log_is_refused) {
+  const Files early = files();
+  store_.reset();
+  start();
+  complete(keys_in_the_log + 1);
+  const Files later = files();
+  expect_all_refuse(early.database, later.log, "is older than its log", "Bring back the database");
+  fill_the_log();
+  complete(keys_in_the_log + 2);
+  expect_all_refuse(later.database, files().log, "is older than its log", "Bring back");
+  expect_opens(files());
+}
+
+TEST_F(SqliteMixedMoments, S22_the_log_of_another_store_is_refused) {
+  store_.reset();
+  const Files closed = files();
+  const std::string other = folder_.file("other.db");
+  {
+    const auto store = open(other);
+    ASSERT_TRUE(store) << store.error().detail;
+    expect_all_refuse(closed.database, content_of(other + "-wal"), "is another store's",
+                      "move the log away");
+  }
+  expect_opens(closed);
 }
 
 TEST_F(SqliteLogDamage, S22_a_closed_store_needs_no_log) {

@@ -133,7 +133,7 @@ TEST_F(SqliteOpen, T30_a_corrupt_file_is_refused) {
 TEST_F(SqliteOpen, T30_a_store_without_its_tables_is_refused) {
   make_store();
   sql("DROP TABLE idem_running");
-  expect_part(refusal(), "tables are missing");
+  expect_part(refusal(), "the definition of idem_running is missing");
 }
 
 TEST_F(SqliteOpen, T30_a_running_record_without_its_id_closes_the_store) {

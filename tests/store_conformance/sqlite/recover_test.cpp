@@ -1,4 +1,5 @@
 #include "core/record/restore_note.hpp"
+#include "store/sqlite/backup_file.hpp"
 #include "store/sqlite/connection.hpp"
 #include "store/sqlite/recover_file.hpp"
 #include "store/sqlite/restore_file.hpp"
@@ -94,7 +95,7 @@ TEST_F(SqliteRecovery, S03_S22_answers_stay_and_what_was_open_becomes_unknown) {
   const auto recovered = recover();
   ASSERT_TRUE(recovered) << recovered.error().why;
   EXPECT_EQ(recovered->made.by_state[static_cast<std::size_t>(State::unknown)], 1U);
-  ASSERT_TRUE(recovered->lacks_from && recovered->lacks_to);
+  ASSERT_TRUE(recovered->lacks_from);
   EXPECT_EQ(recovered->made.store_id,
             sqlite::look_at_file(path(), test_settings(), LookDepth::identity)->store_id);
   const auto store = open(made());
@@ -155,18 +156,33 @@ TEST_F(SqliteRecovery, S22_a_restore_of_what_was_recovered_says_from_when_on_key
   EXPECT_EQ(note->copied_at, recovered->lacks_from);
 }
 
-// In place of the store, what would be made would let every key run again.
-TEST_F(SqliteRecovery, S22_a_store_none_of_whose_records_can_be_read_is_not_recovered) {
+TEST_F(SqliteRecovery, S22_a_database_that_is_gone_beside_its_log_is_named) {
   put(log_);
-  put_content(path(), "");
-  const auto empty = recover();
-  ASSERT_FALSE(empty);
-  EXPECT_NE(empty.error().why.find("bring the file back"), std::string::npos) << empty.error().why;
+  for (const bool is_empty : {true, false}) {
+    fs::remove(path());
+    if (is_empty) put_content(path(), "");
+    const auto recovered = recover();
+    ASSERT_FALSE(recovered);
+    EXPECT_NE(recovered.error().why.find("bring the file back"), std::string::npos)
+        << recovered.error().why;
+    EXPECT_FALSE(fs::exists(made()));
+  }
+}
+
+// It knows no key of after the backup, and no restore of it may say that it does.
+TEST_F(SqliteRecovery, S22_what_is_recovered_of_a_copy_lacks_what_the_copy_lacks) {
   fs::remove(path());
-  const auto gone = recover();
-  ASSERT_FALSE(gone);
-  EXPECT_NE(gone.error().why.find("bring the file back"), std::string::npos) << gone.error().why;
-  EXPECT_FALSE(fs::exists(made()));
+  const auto backup = sqlite::backup_file(live(), path(), {});
+  ASSERT_TRUE(backup && backup->copied_at);
+  for (int turn = 0; turn < 2; ++turn) {
+    const auto recovered = recover();
+    ASSERT_TRUE(recovered) << recovered.error().why;
+    EXPECT_TRUE(recovered->lacks_keys);
+    EXPECT_EQ(recovered->lacks_from, backup->copied_at);
+    EXPECT_EQ(recovered->made.copied_at, backup->copied_at);
+    fs::remove(path());
+    fs::copy_file(made(), path());  // Of what was recovered the same holds.
+  }
 }
 
 TEST_F(SqliteRecovery, S22_a_completed_record_without_its_answer_becomes_unknown) {
