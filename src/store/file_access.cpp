@@ -329,9 +329,11 @@ std::optional<std::string> why_no_access(const std::string& store, std::span<con
 }
 
 FileUse use_of_start(const std::string& store) {
-  struct stat found{};
-  const bool is_mine = ::stat(store.c_str(), &found) == 0 && found.st_uid == ::geteuid();
-  return is_mine ? FileUse::writing : FileUse::reading;
+  const auto is_mine = [](const std::string& path) {
+    struct stat found{};
+    return ::stat(path.c_str(), &found) == 0 && found.st_uid == ::geteuid();
+  };
+  return is_mine(store) || is_mine(folder_above(store)) ? FileUse::writing : FileUse::reading;
 }
 
 std::optional<std::string> why_not_as_root(const std::string& store) {

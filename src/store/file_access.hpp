@@ -47,8 +47,8 @@ struct FilePart {
 std::optional<std::string> why_no_access(const std::string& store, std::span<const FilePart> parts,
                                          FileUse use);
 
-/// How a look that speaks for a start has to be able to use the files of a store: if the store
-/// belongs to the user of this process, to write them, else to read them.
+/// How a look that speaks for a start has to be able to use the files of a store: if the store or
+/// its folder belongs to the user of this process, to write them, else to read them.
 FileUse use_of_start(const std::string& store);
 
 /// Of a process of root: whose the directory of a store is, where files that root makes would keep

@@ -38,6 +38,8 @@ constexpr std::uint64_t index_start_bytes = 8UL << 20U;
 /// The most that a start writes to end one attempt of a killed process: its version, in a frame and
 /// in its file, and lines of lists.
 constexpr std::uint64_t cut_off_attempt_bytes = 8UL << 10U;
+/// The look of a start asks for no id, so it needs no filters of them.
+constexpr std::size_t cache_of_a_look = 1UL << 20U;
 
 std::unexpected<StoreError> refused(std::string detail) {
   return std::unexpected(StoreError{StoreError::Code::refused, std::move(detail)});
@@ -110,6 +112,7 @@ std::expected<void, StoreError> Database::make_ready(const DatabaseSettings& how
   {
     DatabaseSettings alone = how;
     alone.is_alone = alone.is_start = true;
+    alone.sizes.cache_bytes = std::min(alone.sizes.cache_bytes, cache_of_a_look);
     RunningSection unused;
     const auto looked = look(alone, unused);
     if (!looked) return std::unexpected(looked.error());

@@ -136,9 +136,8 @@ std::expected<void, std::string> IdTable::read_manifest() {
     for (const std::string& name : names_in(folder_, code)) {
       if (name.ends_with(run_suffix)) return std::unexpected(path + " is missing");
     }
-    const bool is_empty = !code || code == std::errc::no_such_file_or_directory;
-    if (!is_empty) return std::unexpected(folder_ + " cannot be read: " + code.message());
-    return {};
+    if (!code || code == std::errc::no_such_file_or_directory) return {};
+    return std::unexpected(folder_ + " cannot be read: " + code.message());
   }
   has_list_ = true;
   const auto bytes = whole_file(path);
