@@ -44,10 +44,7 @@ class FileMedium final : public embedded::Medium {
   bool has_written() const override { return sqlite3_total_changes64(db()) != changes_before_; }
 
   void commit() override {
-    if (begins_log_ && has_written()) {
-      meta_.begin_log();
-      begins_log_ = false;
-    }
+    if (begins_log_ && has_written()) count_log();
     commit_.run();
   }
 
@@ -55,7 +52,7 @@ class FileMedium final : public embedded::Medium {
   void put_clock_mark(const ClockMark& mark) override { meta_.put_clock_mark(mark); }
   void put_closed() override {
     meta_.put_open(false);
-    meta_.count_log();
+    count_log();
   }
 
   void run(StoreTask& task, const Step& step) override {
@@ -69,7 +66,7 @@ class FileMedium final : public embedded::Medium {
     if (is_lost == has_saved_log_) return lost;
     has_saved_log_ = is_lost;
     meta_.put_saved_log(is_lost);
-    meta_.count_log();
+    count_log();
     if (is_lost) checkpoint(SQLITE_CHECKPOINT_PASSIVE);
     return lost;
   }
@@ -81,7 +78,7 @@ class FileMedium final : public embedded::Medium {
     const auto lock = sqlite::LogLock::for_writing_back(file_.log());
     if (!lock && wal_pages_ <= sqlite::wal_pages_while_read_max) return;
     says_open_ = true;
-    meta_.count_log();
+    count_log();
     checkpoint(SQLITE_CHECKPOINT_PASSIVE);
   }
 
@@ -99,6 +96,12 @@ class FileMedium final : public embedded::Medium {
   static void idem_now(sqlite3_context* context, int, sqlite3_value**) {
     const auto* const self = static_cast<const FileMedium*>(sqlite3_user_data(context));
     sqlite3_result_int64(context, self->now_.time_since_epoch().count());
+  }
+
+  /// Once in a commit: a log begins one after the number that the file has.
+  void count_log() {
+    begins_log_ ? meta_.begin_log() : meta_.count_log();
+    begins_log_ = false;
   }
 
   bool is_written_back(int mode) {
