@@ -8,21 +8,26 @@
 
 namespace idem {
 
-bool is_plain_name(std::string_view name, std::span<const std::string_view> names) noexcept {
-  // Most names begin with another letter already.
-  if (!name.empty() && lower_letter(name.front()) >= 'a' && lower_letter(name.front()) <= 'z') {
-    const char first = lower_letter(name.front());
-    if (std::ranges::none_of(names, [&](auto one) { return one.front() == first; })) return false;
-  }
-  std::array<char, 24> plain{};
-  std::size_t size = 0;
+namespace {
+
+/// Whether `name` is `plain` without case, and without what is neither a letter nor a digit.
+bool is_plainly(std::string_view name, std::string_view plain) noexcept {
+  std::size_t at = 0;
   for (const char c : name) {
     const char lower = lower_letter(c);
     if (!is_digit(lower) && (lower < 'a' || lower > 'z')) continue;
-    if (size == plain.size()) return false;
-    plain[size++] = lower;
+    if (at == plain.size() || plain[at] != lower) return false;
+    ++at;
   }
-  return std::ranges::find(names, std::string_view(plain.data(), size)) != names.end();
+  return at == plain.size();
+}
+
+}  // namespace
+
+bool PlainNames::has_same_letters(std::string_view name) const noexcept {
+  return std::ranges::any_of(names_, [&](std::string_view one) {
+    return one.size() <= name.size() && is_plainly(name, one);
+  });
 }
 
 inline namespace v0_1 {
@@ -37,7 +42,8 @@ bool counts_always(std::string_view field_name) noexcept {
       "contentlanguage", "contentrange",
       // On whose account it acts.
       "stripeaccount", "stripecontext"};
-  return is_plain_name(field_name, names);
+  static constexpr PlainNames all(names);
+  return all.has(field_name);
 }
 
 }  // namespace v0_1

@@ -140,7 +140,8 @@ std::optional<std::string> json_member(std::string_view body) {
 bool MethodOverride::is_field(std::string_view name) noexcept {
   static constexpr std::array<std::string_view, 3> names{"xhttpmethodoverride", "xmethodoverride",
                                                          "xhttpmethod"};
-  return is_plain_name(name, names);
+  static constexpr PlainNames all(names);
+  return all.has(name);
 }
 
 void MethodOverride::add_field(std::string_view name, std::string_view value) {

@@ -130,9 +130,8 @@ std::optional<std::string> why_log_is_of_another(const std::string& log, const L
   if (is_later && !is_of_other && !is_older) {
     return fmt::format(
         "is older than its log {}: what was confirmed between them is missing, and those keys "
-        "would "
-        "run again, so it is not opened and nothing was changed. Bring back the database of the "
-        "same moment",
+        "would run again, so it is not opened and nothing was changed. Bring back the database of "
+        "the same moment",
         log);
   }
   if (!is_of_other && !is_older) return std::nullopt;
