@@ -182,10 +182,11 @@ std::expected<std::unique_ptr<Database>, StoreError> Database::look(const Databa
   const StoreTag& tag = made->log_.tag();
   using Step = std::expected<void, std::string>;
   Step read = made->mark_.read(tag);
-  if (read) read = made->ids_.look(tag);
-  // A recovery reads each version, and finds by them what the ids had.
-  if (!read && how.is_recovery && made->mark_.read(tag)) read = Step();
   if (!read) return refused(damaged(how.path, read.error()));
+  read = made->ids_.look(tag);
+  // A recovery reads each version, and finds by them what the ids had.
+  made->lacks_ids_ = !read && how.is_recovery;
+  if (!read && !made->lacks_ids_) return refused(damaged(how.path, read.error()));
   Step looked = made->records_.look(how.is_start ? Holding::few : Holding::all);
   if (looked) looked = made->log_.look();
   if (!looked) return refused(how.path + ": " + looked.error());

@@ -119,6 +119,8 @@ class Database {
   std::expected<void, std::string> renew(const Families& families);
 
   IdTable& ids() noexcept { return ids_; }
+  /// Of a recovery: it could not read them, and ids() has those of the log alone.
+  bool lacks_ids() const noexcept { return lacks_ids_; }
   /// As CommitLog's.
   std::expected<void, std::string> allow_shards() { return log_.allow_shards(); }
 
@@ -210,6 +212,7 @@ class Database {
   bool is_alone_ = true;
   bool opens_all_ = true;  ///< A look opens all files of the index at once and keeps them open.
   bool has_saved_all_ = false;
+  bool lacks_ids_ = false;
   bool accepts_short_log_;
   bool is_recovery_;
   LogSizes sizes_;

@@ -133,7 +133,8 @@ class ShardContent {
   /// Of those that each_in() has not seen, also because their file is missing. A damaged table of
   /// ids says nothing of the versions in files that were read to their end.
   bool each_behind_damage(const std::function<bool(Record&&)>& see) {
-    bool is_whole = true;
+    // Without the ids nobody knows what lay in files that cannot be read or are gone.
+    bool is_whole = !db_.lacks_ids() || (unread_.empty() && why_files_lack(db_).empty());
     std::optional<RecordId> after;
     std::string bytes;
     do {

@@ -3,6 +3,7 @@
 #include "store/log/look.hpp"
 #include "store/log/recover_store.hpp"
 #include "store_conformance/harness.hpp"
+#include "store_conformance/log/runs.hpp"
 
 /// A file of versions that is gone: nobody makes it anew, and a recovery keeps the others.
 namespace idem::test {
@@ -86,6 +87,28 @@ TEST_F(LogMissingRecords, S22_all_refuse_the_store_and_a_recovery_says_that_keys
   for (int number = 1; number <= made_keys; ++number) {
     EXPECT_TRUE(is_replayed(**store, number)) << number;
   }
+}
+
+TEST_F(LogMissingRecords, S22_a_recovery_needs_no_ids_unless_records_are_gone_as_well) {
+  make();
+  const std::string list = path("/ids/runs");
+  put_content(list, "x" + content_of(list));
+  const auto store = open(path());
+  ASSERT_FALSE(store);
+  EXPECT_TRUE(store.error().detail.contains("idem store recover")) << store.error().detail;
+  const std::string to = folder_.file("recovered");
+  const auto recovered = segments::recover_store({.from = path(), .to = to});
+  ASSERT_TRUE(recovered) << recovered.error().why;
+  EXPECT_FALSE(recovered->lacks_keys);
+  {
+    const auto made = open(to);
+    ASSERT_TRUE(made) << made.error().detail;
+    for (int number = 1; number <= made_keys; ++number) EXPECT_TRUE(is_replayed(**made, number));
+  }
+  fs::remove(path("/records/00000001.records"));
+  const auto less = segments::recover_store({.from = path(), .to = folder_.file("less")});
+  ASSERT_TRUE(less) << less.error().why;
+  EXPECT_TRUE(less->lacks_keys);
 }
 
 }  // namespace
