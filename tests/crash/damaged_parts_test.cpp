@@ -56,7 +56,7 @@ class DamagedStore : public testing::TestWithParam<std::string> {
   }
   /// So that its log has but what comes from now on.
   void make_of_a_backup() {
-    const std::string backup = dir_.path() / "backup";
+    const std::string backup = dir_.path() / fmt::format("backup {}", ++backups_);
     for (const std::vector<std::string>& words :
          {std::vector<std::string>{"store", "backup", url(), backup},
           std::vector<std::string>{"store", "restore", backup, url(), "--replace"}}) {
@@ -101,6 +101,7 @@ class DamagedStore : public testing::TestWithParam<std::string> {
 
   TempDir dir_;
   Provider provider_;
+  int backups_ = 0;
 };
 
 class DamagedFile : public DamagedStore {};

@@ -254,7 +254,7 @@ std::expected<StoreFileReport, StoreFileError> check_file(const std::string& pat
     if (!report) return std::unexpected(report.error());
     auto looked = look_at_log(real, snapshot.db(), *report);
     if (!looked) return std::unexpected(std::move(looked.error()));
-    if (*looked) FileFindings(*report).add("log", std::move(**looked), file_todo::log);
+    if (*looked) FileFindings(*report).add(real, std::move(**looked), file_todo::log);
     return {};
   });
   if (!done) return std::unexpected(std::move(done.error()));
