@@ -8,9 +8,7 @@
 
 #include <unistd.h>
 
-#include <cerrno>
 #include <cstdint>
-#include <cstdio>
 #include <cstdlib>
 #include <filesystem>
 #include <optional>
@@ -98,6 +96,7 @@ std::optional<FoundList> torn_list_of(const std::string& index) {
 std::optional<std::string> folder_for_copy(const std::filesystem::path& store) {
   std::error_code code;
   for (const auto& above : {std::filesystem::temp_directory_path(code), store}) {
+    if (above.empty()) continue;  // There is no folder for temporary files.
     std::string name = (above / copy_name).string() + std::string(6, 'X');  // As mkdtemp wants it.
     if (::mkdtemp(name.data()) != nullptr) return name;
   }
