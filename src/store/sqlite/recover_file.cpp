@@ -132,7 +132,8 @@ class Recovering {
     return std::move(*judged);
   }
 
-  /// SQLite opens no file that is shorter than its header says. Its page 0 bytes read as damaged.
+  /// SQLite opens no file that is shorter than its header says. Zeros in the place of lost pages
+  /// read as damage.
   static void make_up_for_lost_pages(int file) {
     std::array<unsigned char, 32> header{};
     struct stat state{};

@@ -156,6 +156,19 @@ TEST_F(SqliteRecovery, S22_a_restore_of_what_was_recovered_says_from_when_on_key
   EXPECT_EQ(note->copied_at, recovered->lacks_from);
 }
 
+TEST_F(SqliteRecovery, S22_a_cut_database_costs_no_more_than_the_pages_that_are_gone) {
+  for (int number = keys_in_the_log + 1; number <= 212; ++number) complete(number);
+  store_.reset();
+  const std::string whole = content_of(live());
+  put_content(path(), whole.substr(0, whole.size() - 4'096));
+  ASSERT_FALSE(open(path()));
+  const auto recovered = recover();
+  ASSERT_TRUE(recovered) << recovered.error().why;
+  EXPECT_TRUE(recovered->lacks_keys && !recovered->lacks_from);
+  EXPECT_EQ(recovered->made.found, 0U);
+  EXPECT_GT(recovered->made.by_state[static_cast<std::size_t>(State::completed)], 150U);
+}
+
 TEST_F(SqliteRecovery, S22_a_database_that_is_gone_beside_its_log_is_named) {
   put(log_);
   for (const bool is_empty : {true, false}) {
