@@ -37,6 +37,7 @@ class FileMedium final : public embedded::Medium {
 
   void begin(StoreTime now) override {
     begin_.run();
+    is_counted_ = false;
     changes_before_ = sqlite3_total_changes64(db());
     now_ = now;
   }
@@ -44,7 +45,8 @@ class FileMedium final : public embedded::Medium {
   bool has_written() const override { return sqlite3_total_changes64(db()) != changes_before_; }
 
   void commit() override {
-    if (begins_log_ && has_written()) count_log();
+    const bool is_due = begins_log_ || is_write_back_due();
+    if (is_due && has_written() && !is_counted_) count_log();
     commit_.run();
   }
 
@@ -71,14 +73,14 @@ class FileMedium final : public embedded::Medium {
     return lost;
   }
 
-  /// Checkpoints once the log has grown enough; only this thread ever does (the WAL-reset bug of
-  /// SQLite 3.40 needs two). Another process that reads the file puts it off for a while.
+  /// Checkpoints after the commit that found the log large enough and so counted it; a commit for
+  /// the number alone would cost a sync. Only this thread ever does (the WAL-reset bug of SQLite
+  /// 3.40 needs two). Another process that reads the file puts it off for a while.
   void tidy() override {
-    if (says_open_ && wal_pages_ <= limits::sqlite_wal_pages_max) return;
+    if (!is_counted_ || !is_write_back_due()) return;
     const auto lock = sqlite::LogLock::for_writing_back(file_.log());
     if (!lock && wal_pages_ <= sqlite::wal_pages_while_read_max) return;
     says_open_ = true;
-    count_log();
     checkpoint(SQLITE_CHECKPOINT_PASSIVE);
   }
 
@@ -98,10 +100,15 @@ class FileMedium final : public embedded::Medium {
     sqlite3_result_int64(context, self->now_.time_since_epoch().count());
   }
 
+  bool is_write_back_due() const {
+    return !says_open_ || wal_pages_ > limits::sqlite_wal_pages_max;
+  }
+
   /// Once in a commit: a log begins one after the number that the file has.
   void count_log() {
     begins_log_ ? meta_.begin_log() : meta_.count_log();
     begins_log_ = false;
+    is_counted_ = true;
   }
 
   bool is_written_back(int mode) {
@@ -124,6 +131,7 @@ class FileMedium final : public embedded::Medium {
   StoreTime now_{};
   std::int64_t changes_before_ = 0;
   int wal_pages_ = 0;
+  bool is_counted_ = false;  ///< The open or last transaction has counted the log.
   bool begins_log_ = false;  ///< All of the log is in the file, and SQLite begins it anew.
   /// The file itself says that it is open: the log of a store that was not closed must be there,
   /// and a start can tell that it is gone.
