@@ -137,6 +137,28 @@ TEST_P(DamagedFile, S22_a_log_without_its_database_is_refused_by_all) {
   EXPECT_FALSE(fs::exists(store()));
 }
 
+// No start refuses it, because a power cut leaves the same.
+TEST_P(DamagedFile, S22_all_name_a_torn_end_of_the_log_as_a_doubt) {
+  const std::string log = store() + "-wal";
+  fs::resize_file(log, fs::file_size(log) - 100);
+  std::vector<std::string> said;
+  for (const std::vector<std::string>& words :
+       {std::vector<std::string>{"store", "check", url()},
+        {"config", "check", "--ask-store", "--config", settings()},
+        {"doctor", "--config", settings()}}) {
+    const Ran ran = run_program(built_program("idem"), words);
+    EXPECT_EQ(ran.exit_code, 0) << ran.output;
+    said.push_back(ran.output);
+  }
+  Process gateway(
+      {.program = built_program("idem"), .arguments = {"gateway", "--config", settings()}});
+  EXPECT_FALSE(gateway.wait_for_address("gateway").empty());
+  said.push_back(gateway.output());
+  for (const std::string& one : said) {
+    EXPECT_NE(one.find("ends at byte"), std::string::npos) << one;
+  }
+}
+
 TEST_P(DamagedDirectory, S22_a_file_of_records_several_times_over_is_refused_by_all) {
   const std::string file = store() + "/records/00000001.records";
   const std::string bytes = content(file);

@@ -48,14 +48,16 @@ CheckReport report_on(const SettingsSource& source, Purpose purpose, bool asks_s
     return report;
   }
   Complaints wrong;
+  Complaints warned;
   check_named_files(*settings, wrong);
   if (wrong.empty()) {
-    auto refusal = why_store_refuses(settings->options, asks_server);
-    if (refusal) wrong.add(settings->given.store.place, std::move(*refusal));
+    auto judged = judge_store(settings->options, asks_server);
+    const auto& place = settings->given.store.place;
+    if (judged.why_refused) wrong.add(place, std::move(*judged.why_refused));
+    for (auto& doubt : judged.doubts) warned.add(place, std::move(doubt));
   }
   report.complaints = wrong.lines();
   report.warnings = settings->warnings;
-  Complaints warned;
   warn_of_laxer_routes(*settings, warned);
   warn_of_method_overrides(*settings, warned);
   for (auto& line : warned.lines()) report.warnings.push_back(std::move(line));

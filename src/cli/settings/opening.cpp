@@ -89,28 +89,27 @@ FileJudgement judge_store_file(const StoreFileKind& kind, const GatewayOptions& 
   return judged;
 }
 
-std::optional<std::string> why_store_refuses(const GatewayOptions& options, bool asks_store) {
+StoreJudgement judge_store(const GatewayOptions& options, bool asks_store) {
   const KnownKind* const kind = known_kind_of(options.store);
   const IdentitySettings identity = identity_settings(options);
   if (kind != nullptr && kind->linked != nullptr && kind->linked->file != nullptr) {
     const auto depth = asks_store ? LookDepth::whole : LookDepth::identity;
     auto judged = judge_store_file(*kind->linked->file, options, depth);
+    if (judged.report) return {std::move(judged.why_refused), std::move(judged.report->doubts)};
     // Settings may be checked by a user who may not read the store.
-    const bool may_be_unreadable =
-        !judged.report && judged.report.error().kind == StoreFileError::Kind::failed;
-    if (may_be_unreadable && !asks_store) return std::nullopt;
-    return std::move(judged.why_refused);
+    if (judged.report.error().kind == StoreFileError::Kind::failed && !asks_store) return {};
+    return {std::move(judged.why_refused), {}};
   }
-  if (!asks_store || options.store == "memory:") return std::nullopt;
+  if (!asks_store || options.store == "memory:") return {};
   const auto store = open_store(options.store, identity,
                                 {.warn = [](const std::string&) {},
                                  .which = {.id = options.store_id, .make = false, .look = true},
                                  .opened = [](const OpenedStore&) {},
                                  .encryption = options.encryption});
-  if (store) return std::nullopt;
+  if (store) return {};
   // The start upgrades an older schema, and a look does not.
-  if (options.migrate && store.error().contains(needs_migration)) return std::nullopt;
-  return store.error();
+  if (options.migrate && store.error().contains(needs_migration)) return {};
+  return {store.error(), {}};
 }
 
 std::expected<void, StartFailure> adopt_routes(Store& store, const std::string& url,

@@ -8,6 +8,7 @@
 #include <expected>
 #include <memory>
 #include <optional>
+#include <vector>
 
 namespace idem::cli {
 
@@ -26,9 +27,13 @@ struct FileJudgement {
 FileJudgement judge_store_file(const StoreFileKind& kind, const GatewayOptions& options,
                                LookDepth depth);
 
-/// Why the store refuses these settings, a sentence; none: it does not, or there is none yet.
+struct StoreJudgement {
+  /// A sentence; none: the store takes these settings, or there is none yet.
+  std::optional<std::string> why_refused;
+  std::vector<std::string> doubts;  ///< As of a store that serves: sentences.
+};
 /// Changes nothing. Only if `asks_store`, a server is asked and a file read as by a start.
-std::optional<std::string> why_store_refuses(const GatewayOptions& options, bool asks_store);
+StoreJudgement judge_store(const GatewayOptions& options, bool asks_store);
 
 /// The store records how records are named, or says why these routes would hide some. A gateway
 /// serves only with adopted routes; sets their generation. Waits for the store.
