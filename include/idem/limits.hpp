@@ -286,9 +286,6 @@ inline constexpr std::size_t store_statement_finds_max = 16;
 // Between attempts to reach a store that is down.
 inline constexpr auto store_reconnect_min = 100ms;
 inline constexpr auto store_reconnect_max = 2s;
-// How often the store reads the records of waiters, which other nodes may settle: a waiter loses
-// half of it on average.
-inline constexpr auto store_look_interval = 25ms;
 // The largest reply of a Redis: a record with the largest answer, or the names of all records of
 // one bucket. A larger one comes from no Redis, or no store of ours.
 inline constexpr std::size_t redis_line_max = 64UL * 1024;
@@ -308,14 +305,14 @@ inline constexpr std::size_t store_attempts_kept_max = 65'536;
 // How often the server settings that may lose data are checked.
 inline constexpr auto redis_check_interval = 5s;
 // How often one step is made anew because other processes wrote its record meanwhile.
-inline constexpr int redis_races_max = 64;
+inline constexpr int compare_and_set_races_max = 64;
 // How old a process's knowledge of a scope's usage may be (to read it is 256 questions in one
 // flight): near the quota, and if other processes are far from using it up meanwhile.
 inline constexpr auto store_usage_age_near = 1s;
 inline constexpr auto store_usage_age_far = 60s;
 // Pending requests that a claim reads: at first, and at most, if other processes claim at the same
 // time or the sweeper is behind.
-inline constexpr std::size_t redis_claims_seen_min = 8;
+inline constexpr std::size_t claims_seen_min = 8;
 inline constexpr std::size_t redis_claims_seen_max = 32'768;
 // Buckets whose lists a sweep compares with their counters: 256 are done within 32 sweeps, and it
 // asks about each bucket once anyway.

@@ -178,6 +178,8 @@ Task<ReplyResult> Client::ask_until(Question question, Terms terms) {
     Judged judged;
     if (!answer) {
       judged = judge(answer.error());
+      // After an earlier try that is in doubt, only a later one tells what became of it.
+      if (in_doubt) judged.after = After::repeat;
       if (!none.why.empty()) judged.none.why = none.why;
     } else {
       const bool is_whole = !answer->crc32 || *answer->crc32 == crc32_of(answer->body);

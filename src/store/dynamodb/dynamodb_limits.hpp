@@ -34,8 +34,6 @@ inline constexpr int dynamodb_clock_answers = 8;
 inline constexpr auto dynamodb_credentials_margin = 3min;
 inline constexpr auto dynamodb_credentials_pause = 5s;
 inline constexpr auto dynamodb_credentials_max = 2s;
-// How often one step is made anew because other processes wrote its record meanwhile.
-inline constexpr int dynamodb_races_max = 64;
 // An item may have 400 KB (DynamoDB, "Quotas"): a record, and each of these.
 inline constexpr std::size_t dynamodb_inline_bytes_max = 128UL * 1024;
 inline constexpr std::size_t dynamodb_inline_log_bytes_max = 32UL * 1024;
@@ -52,8 +50,7 @@ inline constexpr auto dynamodb_counting_pause = 200ms;
 // How long a reading of a scope's usage waits for what this process still adds to it. An addition
 // takes some 5 ms; a scope that is always busy is read with an error of those under way.
 inline constexpr auto dynamodb_adding_max = 100ms;
-// Pending requests that a claim reads: at first, and at most, as for Redis.
-inline constexpr std::size_t dynamodb_claims_seen_min = 8;
+// Pending requests that a claim reads at most: each reading is paid for.
 inline constexpr std::size_t dynamodb_claims_seen_max = 4'096;
 // Records of one page while all are read for a change of the identity: a page ends at 1 MiB.
 inline constexpr std::size_t dynamodb_survey_rows = 1'000;

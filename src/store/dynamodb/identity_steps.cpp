@@ -195,7 +195,9 @@ bool IdentitySteps::may_have_late_writes(StoreTime now) const noexcept {
 // ---- changes ----
 
 bool IdentitySteps::is_abandoned(const StoreIdentity& identity, StoreTime now) const noexcept {
-  return now - identity.changing_since >= waits_.change_abandoned;
+  // A change from the future began under a clock that has gone back since.
+  return now - identity.changing_since >= waits_.change_abandoned ||
+         identity.changing_since > now + waits_.change_abandoned;
 }
 
 /// Ends a change whose node is gone: nothing was decided.

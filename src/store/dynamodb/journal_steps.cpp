@@ -93,7 +93,7 @@ JournalSteps::Head JournalSteps::parse_head(const Item& item) {
 }
 
 Task<JournalSteps::HeadResult> JournalSteps::head_of(std::string journal) {
-  for (int tries = 0; tries < limits::dynamodb_races_max; ++tries) {
+  for (int tries = 0; tries < limits::compare_and_set_races_max; ++tries) {
     auto reading = client_.read(head_key(journal));
     const auto item = co_await std::move(reading);
     if (!item) co_return std::unexpected(item.error());

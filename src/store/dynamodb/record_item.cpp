@@ -65,11 +65,6 @@ ItemState state_of(const Item& item) {
   return state;
 }
 
-bool begins_attempt(const RecordWrite& write) noexcept {
-  if (!write.after || !write.after->attempt) return false;
-  return !write.before || write.before->fence() != write.after->fence();
-}
-
 RecordUpdate::RecordUpdate(const RecordWrite& write, const ItemState& seen,
                            const RowVersion& version, StoreTime now)
     : update_(record_key(write.id)), older_evidence_(seen.older_evidence) {

@@ -61,9 +61,6 @@ class RecordUpdate {
   std::vector<std::pair<char, PieceRef>> dropped_;
 };
 
-/// Whether the record gets another attempt than before.
-bool begins_attempt(const RecordWrite& write) noexcept;
-
 /// A log's lines as the bytes of pieces, and back.
 std::string framed(const BytesList& lines);
 BytesList parse_framed(std::string_view bytes);

@@ -95,14 +95,14 @@ Task<DueResult> ScanQueries::claimable(StoreTime now, std::size_t limit) {
   co_return co_await std::move(asking);
 }
 
-Task<void> ScanQueries::hide(RecordId id) {
+Task<void> ScanQueries::hide(RecordId id, bool from_claims) {
   auto reading = client_.read(record_key(id));
   const auto item = co_await std::move(reading);
   if (!item || !*item) co_return;
+  if (from_claims && !(*item)->has(attribute::claims)) co_return;
   Update update(record_key(id));
   update.if_equal(attribute::version, Bytes{std::string((*item)->bytes(attribute::version))})
-      .set(attribute::due_at, never_due);
-  if ((*item)->has(attribute::claims)) update.set(attribute::claimable_at, never_due);
+      .set(from_claims ? attribute::claimable_at : attribute::due_at, never_due);
   Task<ReplyResult> writing = client_.write(update);
   (void)co_await std::move(writing);
 }
@@ -128,7 +128,10 @@ Task<std::expected<std::vector<RecordId>, StoreError>> ScanQueries::ids_in(char 
       from = std::move(page.next);
     } while (!from.empty());
   }
+  // A record that moved between two pages may be on both.
   std::ranges::sort(ids);
+  const auto twice = std::ranges::unique(ids);
+  ids.erase(twice.begin(), twice.end());
   co_return ids;
 }
 

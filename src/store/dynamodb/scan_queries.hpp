@@ -1,5 +1,6 @@
 #pragma once
 
+#include "store/compare_and_set/due.hpp"
 #include "store/dynamodb/identity_steps.hpp"
 #include "store/dynamodb/table.hpp"
 
@@ -11,12 +12,9 @@
 /// written by itself. Loop's thread only.
 namespace idem::dynamodb {
 
-/// A due record and its moment.
-struct Due {
-  StoreTime at;
-  RecordId id;
-};
-using DueResult = std::expected<std::vector<Due>, StoreError>;
+using compare_and_set::Due;
+using compare_and_set::DueResult;
+using compare_and_set::Work;
 
 class ScanQueries {
  public:
@@ -26,8 +24,9 @@ class ScanQueries {
   Task<DueResult> due(std::string lists, StoreTime now, std::size_t limit);
   /// Likewise the pending requests that may be claimed.
   Task<DueResult> claimable(StoreTime now, std::size_t limit);
-  /// Moves a record that cannot be read to the end of its lists, so that due() does not return it.
-  Task<void> hide(RecordId id);
+  /// Moves a record that cannot be read to the end of its list, so that due() does not return it,
+  /// or claimable().
+  Task<void> hide(RecordId id, bool from_claims);
 
   Task<std::expected<std::vector<Record>, StoreError>> list(List verb, StoreTime now);
   Task<std::expected<std::optional<StoreTime>, StoreError>> oldest_unknown();

@@ -1,13 +1,9 @@
 #include "store/dynamodb/steps.hpp"
 
 #include "core/bytes/checksum.hpp"
-#include "core/transitions/store_steps.hpp"
 #include "store/dynamodb/dynamodb_limits.hpp"
-#include "store/verb_traits.hpp"
 
-#include <idem/crash_point.hpp>
-
-#include <algorithm>
+template class idem::compare_and_set::Steps<idem::dynamodb::Steps, idem::dynamodb::SeenItem>;
 
 namespace idem::dynamodb {
 namespace {
@@ -15,37 +11,15 @@ namespace {
 using Code = StoreError::Code;
 using transitions::Write;
 
-const StoreCall reap_one{Reap{1}};
-
-std::string scope_of(const RecordWrite& write) {
-  const auto& record = write.after ? write.after : write.before;
-  return record ? record->scope : std::string();
-}
-
-/// A repeat does more, or its reply differs.
-bool is_once(const StoreCall& call) {
-  return !traits_of(call).is_repeatable && !traits_of(call).is_lifecycle;
-}
-
 }  // namespace
 
 Steps::Steps(Client& client, RowVersions& versions, IdentitySteps& identity, Tallies& tallies,
              std::function<StoreTime()> clock)
-    : client_(client),
+    : compare_and_set::Steps<Steps, SeenItem>(std::move(clock)),
+      client_(client),
       versions_(versions),
       identity_(identity),
-      tallies_(tallies),
-      clock_(std::move(clock)) {}
-
-Steps::Seen& Steps::Try::seen_of(const RecordId& id) {
-  const auto found = std::ranges::find(seen, id, &Seen::id);
-  return found != seen.end() ? *found : seen.emplace_back(Seen{id, {}});
-}
-
-std::unexpected<StoreError> Steps::Try::failed(StoreError error) const {
-  if (is_in_doubt) error.code = Code::in_doubt;
-  return std::unexpected(std::move(error));
-}
+      tallies_(tallies) {}
 
 std::optional<StoreTime> Steps::now() const {
   if (clock_) return clock_();
@@ -53,29 +27,16 @@ std::optional<StoreTime> Steps::now() const {
   return client_.clock().at(MonotonicClock::now());
 }
 
-// Fences come from the clock, in microseconds, so that they grow also after the loss of a record;
-// never twice the same, and above every known fence of these records.
-Fence Steps::last_fence_before(const Try& tried, StoreTime now) const {
-  const auto micros = std::chrono::microseconds(now.time_since_epoch()).count();
-  Fence last = std::max({last_fence_, static_cast<Fence>(micros), tried.last_fence});
-  return std::max(last, tried.table.highest_fence());
+Task<std::expected<StoreTime, StoreError>> Steps::now_for(RecordId) {
+  const auto time = now();
+  if (!time) co_return std::unexpected(unknown_time());
+  co_return *time;
 }
 
-Steps::Next Steps::assume(Try& tried, const Subject& subject) const {
-  if (!subject.also.empty() || subject.needs_evidence || subject.needs_request) {
-    return Next::look_again;
-  }
-  if (subject.is_new_work) {
-    tried.table.put(subject.id, std::nullopt);
-    return Next::make_again;
-  }
-  const Attempts::Kept* const kept = attempts_.find(subject.id);
-  if (kept == nullptr) return Next::look_again;
-  tried.table.put(subject.id, kept->record);
-  Seen& seen = tried.seen_of(subject.id);
-  seen.item.version = bytes_of(kept->version);
-  seen.item.has_record = true;
-  return Next::make_again;
+Task<std::optional<StoreError>> Steps::admit(const Subject& subject) {
+  if (!subject.generation) co_return std::nullopt;
+  auto admitting = identity_.admit(*subject.generation);
+  co_return co_await std::move(admitting);
 }
 
 // ---- reading ----
@@ -109,7 +70,7 @@ Task<std::expected<bool, NoReply>> Steps::has_changed(RecordId id, std::string v
   co_return !*item || (*item)->bytes(attribute::version) != version;
 }
 
-Task<Steps::Found> Steps::put_read(Try& tried, const Subject& subject, RecordId id,
+Task<Steps::Found> Steps::put_read(Tried& tried, const Subject& subject, RecordId id,
                                    std::optional<Item> item) {
   const auto damaged = [&](std::string_view why) {
     tried.table.put(id, std::unexpected(damaged_record(id, why)));
@@ -162,7 +123,7 @@ Task<Steps::Found> Steps::put_read(Try& tried, const Subject& subject, RecordId 
   co_return Next::make_again;
 }
 
-Task<Steps::Outcome> Steps::look(Try& tried, const Subject& subject) {
+Task<Outcome> Steps::look(Tried& tried, const Subject& subject) {
   std::vector<RecordId> ids{subject.id};
   ids.insert(ids.end(), subject.also.begin(), subject.also.end());
   std::vector<Question> questions;
@@ -198,29 +159,9 @@ Task<Steps::Outcome> Steps::look(Try& tried, const Subject& subject) {
   co_return Next::make_again;
 }
 
-Task<std::expected<std::optional<Record>, StoreError>> Steps::look_at(RecordId id) {
-  Try tried;
-  const Subject subject{.id = id, .needs_answer = true, .needs_request = true};
-  for (int races = 0; races < limits::dynamodb_races_max && !tried.is_read; ++races) {
-    Task<Outcome> looking = look(tried, subject);
-    const Outcome looked = co_await std::move(looking);
-    if (!looked) co_return std::unexpected(looked.error());
-  }
-  const auto time = now();
-  if (!time) co_return std::unexpected(unknown_time());
-  if (!tried.is_read) {
-    co_return std::unexpected(StoreError{Code::unavailable, "writers keep changing this record"});
-  }
-  auto row = tried.table.load(id, RecordTable::Parts::all, *time);
-  if (!row) co_return std::unexpected(std::move(row.error()));
-  std::optional<Record> record;
-  if (*row) record = std::move((*row)->record);
-  co_return transitions::view(std::move(record), *time);
-}
-
 Task<std::expected<std::vector<EvidenceEntry>, StoreError>> Steps::evidence_of(RecordId id) {
   std::optional<std::string> version_before;
-  for (int races = 0; races < limits::dynamodb_races_max; ++races) {
+  for (int races = 0; races < limits::compare_and_set_races_max; ++races) {
     auto reading = client_.read(record_key(id));
     const auto item = co_await std::move(reading);
     if (!item) co_return std::unexpected(to_store_error(item.error()));
@@ -248,42 +189,21 @@ Task<std::expected<std::vector<EvidenceEntry>, StoreError>> Steps::evidence_of(R
 
 // ---- the step ----
 
-StoreResult Steps::step(Try& tried, const StoreCall& call, const Subject& subject, StoreTime now) {
-  transitions::FenceCounter fences{last_fence_before(tried, now)};
-  Naming naming{.generation = subject.generation.value_or(0)};
-  StoreCall made = call;
-  tried.table.begin_step();
-  StoreResult result = do_step(made, {tried.table, fences, tried.table, now, naming});
-  last_fence_ = std::max(last_fence_, fences.last);
-  return result;
-}
-
-std::optional<RecordId> Steps::found_under_other_name(const Try& tried, const Subject& subject,
-                                                      const RecordWrite& write) {
-  if (write.change.write != Write::insert) return std::nullopt;
-  for (const Seen& seen : tried.seen) {
-    if (seen.id != subject.id && seen.item.has_record) return seen.id;
-  }
-  return std::nullopt;
-}
-
-Task<Steps::Outcome> Steps::prepare(Try& tried, const Subject& subject, const RecordWrite& written,
-                                    StoreTime now) {
+Task<Outcome> Steps::prepare(Tried& tried, const Subject& subject, const RecordWrite& written,
+                             StoreTime now) {
   // These need what only a reading shows: what the item holds beside the record.
   const bool needs_reading = written.change.write == Write::erase || !written.evidence.empty();
   if (needs_reading && !tried.is_read) co_return Next::look_again;
-  // An expired record under another name must go before a new one is made: another caller, whose
-  // estimate of the time is earlier, could resume it.
-  if (const auto over = found_under_other_name(tried, subject, written)) {
-    Task<StoreResult> reaping = make(reap_one, {.id = *over});
-    const StoreResult reaped = co_await std::move(reaping);
-    if (!reaped) co_return std::unexpected(reaped.error());
-    co_return Next::look_again;
-  }
   const bool is_first = written.change.write == Write::insert && subject.generation;
   if (is_first && !subject.also.empty() && identity_.may_have_late_writes(now)) {
     Task<Outcome> blocking = block_old_names(tried, subject, now);
-    co_return co_await std::move(blocking);
+    const Outcome blocked = co_await std::move(blocking);
+    if (!blocked || *blocked == Next::look_again) co_return blocked;
+  }
+  // What came before may have taken a while.
+  if (subject.generation && !identity_.is_admitted(*subject.generation)) {
+    tried.why_again = Tried::identity_changes;
+    co_return Next::look_again;
   }
   co_return Next::make_again;
 }
@@ -291,7 +211,7 @@ Task<Steps::Outcome> Steps::prepare(Try& tried, const Subject& subject, const Re
 // A reserve of the former generation may still be on its way to an old name. It was sent on the
 // condition that there is no item there, so an item without a record stops it, and its sender then
 // finds that its generation is over.
-Task<Steps::Outcome> Steps::block_old_names(Try& tried, const Subject& subject, StoreTime now) {
+Task<Outcome> Steps::block_old_names(Tried& tried, const Subject& subject, StoreTime now) {
   for (const RecordId& other : subject.also) {
     Seen& seen = tried.seen_of(other);
     if (!seen.item.version.empty()) continue;
@@ -321,8 +241,15 @@ void Steps::keep(const RecordWrite& write, const RowVersion& version) {
   }
 }
 
-Task<Steps::Outcome> Steps::write(Try& tried, const StoreCall& call, const Subject& subject,
-                                  const RecordWrite& write, StoreTime now) {
+Task<Outcome> Steps::write(Tried& tried, const StoreCall& call, const Subject& subject,
+                           RecordWrite& write, StoreTime now) {
+  auto& after = write.after;
+  const bool leases = after && after->state == State::in_progress &&
+                      !std::holds_alternative<PutRecord>(call) &&
+                      (!write.before || write.before->locked_until != after->locked_until);
+  // The service's time may be later than `now`, and another node may know it better: a lease lasts
+  // for its whole length by every node's estimate.
+  if (leases && !clock_) after->locked_until += client_.clock().uncertainty(MonotonicClock::now());
   const RowVersion version = versions_.next();
   RecordUpdate record(write, tried.seen_of(write.id).item, version, now);
   for (LargePart& large : record.large_parts()) {
@@ -344,6 +271,7 @@ Task<Steps::Outcome> Steps::write(Try& tried, const StoreCall& call, const Subje
   ReplyResult reply = co_await std::move(asking);
   tried.is_in_doubt |= was_in_doubt;
   if (!reply && reply.error().was_kept_back) {
+    tried.why_again = Tried::identity_changes;
     co_return was_in_doubt ? Next::look_again : Next::make_again;
   }
   if (!reply) co_return std::unexpected(to_store_error(reply.error()));
@@ -361,19 +289,21 @@ Task<Steps::Outcome> Steps::write(Try& tried, const StoreCall& call, const Subje
 }
 
 /// Another write came first, or an earlier try of this one, whose answer was lost.
-Task<Steps::Outcome> Steps::on_refused(Try& tried, const StoreCall& call, const Subject& subject,
-                                       const RecordWrite& write, std::string version, Reply reply) {
+Task<Outcome> Steps::on_refused(Tried& tried, const StoreCall& call, const Subject& subject,
+                                const RecordWrite& write, std::string version, Reply reply) {
   attempts_.forget(write.id);
   std::optional<Item> item;
   if (const json::Value* const found = reply.body.find("Item")) item = Item::parse(*found);
   if (!item) {  // There is none, or the service does not return it.
     auto reading = client_.read(record_key(write.id));
     auto read = co_await std::move(reading);
-    if (!read) co_return std::unexpected(to_store_error(read.error()));
+    if (!read) {
+      co_return std::unexpected(compare_and_set::of_reading(to_store_error(read.error())));
+    }
     item = std::move(*read);
   }
   if (item && item->bytes(attribute::version) == version) co_return Next::written;
-  if (tried.is_in_doubt && is_once(call)) {
+  if (tried.is_in_doubt && compare_and_set::is_once(call)) {
     co_return std::unexpected(
         StoreError{Code::in_doubt, "its reply was lost, and the record has changed since"});
   }
@@ -381,98 +311,16 @@ Task<Steps::Outcome> Steps::on_refused(Try& tried, const StoreCall& call, const 
   if (subject.needs_evidence) co_return Next::look_again;
   Task<Found> putting = put_read(tried, subject, write.id, std::move(item));
   const Found put = co_await std::move(putting);
-  if (!put) co_return std::unexpected(to_store_error(put.error()));
+  if (!put) co_return std::unexpected(compare_and_set::of_reading(to_store_error(put.error())));
   tried.is_read = true;
   co_return *put;
 }
 
-Task<Steps::Outcome> Steps::commit(Try& tried, const StoreCall& call, const Subject& subject,
-                                   RecordWrite written, StoreTime now) {
-  const bool ended_a_lease = tried.table.ended_a_lease();
-  auto& after = written.after;
-  const bool leases = after && after->state == State::in_progress &&
-                      !std::holds_alternative<PutRecord>(call) &&
-                      (!written.before || written.before->locked_until != after->locked_until);
-  // The service's time may be later than `now`, and another node may know it better: a lease lasts
-  // for its whole length by every node's estimate.
-  if (leases && !clock_) after->locked_until += client_.clock().uncertainty(MonotonicClock::now());
-  if (subject.is_new_work) crash_point(CrashPoint::reserve_before_commit);
-  if (traits_of(call).ends_attempt) crash_point(CrashPoint::settle_before_commit);
-  const std::string scope = scope_of(written);
-  if (!written.usage.is_none()) usage_.begin(scope, written.usage);
-  Task<Outcome> writing = write(tried, call, subject, written, now);
-  Outcome outcome = co_await std::move(writing);
-  // A write in doubt counts as done; the next reading corrects it.
-  const bool is_written = outcome ? *outcome == Next::written
-                                  : tried.is_in_doubt || outcome.error().code == Code::in_doubt;
-  if (!written.usage.is_none()) usage_.end(scope, written.usage, is_written);
-  if (!outcome || *outcome != Next::written) co_return outcome;
-  if (written.change.write != Write::none) {
-    const auto state = [](const std::optional<Record>& record) {
-      return record ? std::optional(record->state) : std::nullopt;
-    };
-    tallies_.moved(state(written.before), state(written.after));
-  }
-  if (subject.is_new_work) crash_point(CrashPoint::reserve_after_commit);
-  if (traits_of(call).ends_attempt) crash_point(CrashPoint::settle_after_commit);
-  if (ended_a_lease) ++leases_ended_;
-  co_return outcome;
-}
-
-Task<StoreResult> Steps::make(const StoreCall& call, Subject subject) {
-  MonotonicTime until = MonotonicTime::max();
-  Try tried;
-  Next next = assume(tried, subject);
-  for (int races = 0; races < limits::dynamodb_races_max; ++races) {
-    // From the first race on: before that the call may have waited for its place.
-    if (races == 1) until = MonotonicClock::now() + limits::store_repeat_max;
-    if (MonotonicClock::now() >= until) break;
-    if (subject.generation) {
-      auto admitting = identity_.admit(*subject.generation);
-      const auto refusal = co_await std::move(admitting);
-      if (refusal) co_return tried.failed(*refusal);
-    }
-    if (next == Next::look_again) {
-      Task<Outcome> looking = look(tried, subject);
-      const Outcome looked = co_await std::move(looking);
-      if (!looked) co_return tried.failed(looked.error());
-      if (*looked == Next::look_again) continue;
-      next = Next::make_again;
-    }
-    const auto time = now();
-    if (!time) co_return tried.failed(unknown_time());
-    if (subject.quota) {
-      auto looking = usage_.look_at(subject.scope, *subject.quota);
-      const auto unknown = co_await std::move(looking);
-      if (unknown) co_return tried.failed(*unknown);
-      tried.table.put_usage(usage_.of(subject.scope));
-    }
-    StoreResult result = step(tried, call, subject, *time);
-    if (!result) co_return result;
-    RecordWrite written = tried.table.take_write();
-    if (written.is_empty()) {
-      if (tried.is_read) co_return result;
-      next = Next::look_again;  // An assumed record proves nothing.
-      continue;
-    }
-    Task<Outcome> preparing = prepare(tried, subject, written, *time);
-    const Outcome prepared = co_await std::move(preparing);
-    if (!prepared) co_return tried.failed(prepared.error());
-    if (*prepared == Next::look_again) {
-      next = Next::look_again;
-      continue;
-    }
-    // What came before may have taken a while.
-    if (subject.generation && !identity_.is_admitted(*subject.generation)) continue;
-    Task<Outcome> committing = commit(tried, call, subject, std::move(written), *time);
-    const Outcome outcome = co_await std::move(committing);
-    if (!outcome) co_return tried.failed(outcome.error());
-    next = *outcome;
-    if (next == Next::written) co_return result;
-  }
-  co_return tried.failed({Code::unavailable,
-                          "other writers keep changing this record, or the store's identity is "
-                          "being changed"});
+void Steps::is_written(const RecordWrite& write) {
+  const auto state = [](const std::optional<Record>& record) {
+    return record ? std::optional(record->state) : std::nullopt;
+  };
+  tallies_.moved(state(write.before), state(write.after));
 }
 
 Task<void> Steps::end_blank(RecordId id) {

@@ -8,70 +8,16 @@
 #include <cstdlib>
 #include <span>
 
+template class idem::compare_and_set::Calls<idem::dynamodb::StoreDriver>;
+
 namespace idem::dynamodb {
 
 /// Lets a sweep wait for the records that it ends.
-struct Ends : Gathering {
-  std::optional<StoreError> error{};
-};
-
-namespace {
-
-using Code = StoreError::Code;
-
-Subject subject_of(const Reserve& verb) {
-  Subject subject{.id = verb.id};
-  for (const OtherName& other : verb.also) subject.also.push_back(other.id);
-  subject.generation = verb.generation;
-  subject.needs_answer = true;
-  subject.is_new_work = true;
-  subject.quota = verb.quota;
-  if (verb.quota) subject.scope = verb.scope;
-  return subject;
-}
-
-/// What a call about one record needs to know of it; none: the call is about no single record.
-std::optional<Subject> subject_of(const StoreCall& call) {
-  return std::visit(
-      [](const auto& verb) -> std::optional<Subject> {
-        using Verb = std::decay_t<decltype(verb)>;
-        if constexpr (std::is_same_v<Verb, Reserve>) {
-          return subject_of(verb);
-        } else if constexpr (std::is_same_v<Verb, Accept>) {
-          return subject_of(verb.as);
-        } else if constexpr (std::is_same_v<Verb, Resolve>) {
-          return Subject{.id = verb.id, .needs_answer = true};
-        } else if constexpr (std::is_same_v<Verb, CacheBust>) {
-          return Subject{.id = verb.id, .needs_answer = true, .needs_evidence = true};
-        } else if constexpr (std::is_same_v<Verb, PutRecord>) {
-          return Subject{.id = verb.id,
-                         .generation = verb.generation,
-                         .needs_answer = true,
-                         .needs_evidence = true};
-        } else if constexpr (std::is_same_v<Verb, Reseal>) {
-          return Subject{.id = verb.id, .needs_answer = true, .needs_request = true};
-        } else if constexpr (std::is_same_v<Verb, Reschedule> ||
-                             std::is_same_v<typename Verb::Reply, OwnerReply>) {
-          return Subject{.id = verb.id};
-        } else {
-          return std::nullopt;
-        }
-      },
-      call);
-}
-
-template <class Expected>
-StoreResult to_result(Expected&& expected) {
-  if (!expected) return std::unexpected(std::move(expected.error()));
-  return StoreReply(std::move(*expected));
-}
-
-}  // namespace
 
 StoreDriver::StoreDriver(Loop& loop, ChangeNotifier& changes, Url url,
                          const DynamodbOptions& options)
     : Timed(loop),
-      changes_(changes),
+      Calls(loop, changes),
       options_(options),
       place_(place_of(url)),
       client_(loop, std::move(url), &of_environment),
@@ -125,12 +71,7 @@ void StoreDriver::tick(MonotonicTime now) {
     is_refreshing_ = true;
     loop_.post([this] { loop_.spawn(refresh_identity()); });
   }
-  Watcher* const watcher = changes_.watcher();
-  if (watcher == nullptr || is_polling_ || now < poll_at_) return;
-  auto ids = watcher->awaited();
-  if (ids.empty()) return seen_.clear();
-  is_polling_ = true;
-  loop_.post([this, ids = std::move(ids)]() mutable { loop_.spawn(poll_awaited(std::move(ids))); });
+  poll_awaited(now, limits::dynamodb_look_interval);
 }
 
 Task<void> StoreDriver::refresh_identity() {
@@ -139,97 +80,36 @@ Task<void> StoreDriver::refresh_identity() {
   is_refreshing_ = false;
 }
 
-Task<void> StoreDriver::poll_awaited(std::vector<RecordId> ids) {
-  auto asking = scans_.versions(ids);
-  const auto versions = co_await std::move(asking);
-  if (versions) {
-    std::map<RecordId, std::string> now;
-    for (std::size_t i = 0; i < ids.size(); ++i) {
-      // A record that is seen for the first time may have changed since its waiter read it.
-      const auto before = seen_.find(ids[i]);
-      const bool is_new = before == seen_.end() || before->second != (*versions)[i];
-      now[ids[i]] = (*versions)[i];
-      if (is_new) changes_.watcher()->changed(ids[i]);
-    }
-    seen_ = std::move(now);
-  }
-  poll_at_ = MonotonicClock::now() + limits::dynamodb_look_interval;
-  is_polling_ = false;
-}
-
 // ---- calls ----
 
-Task<void> StoreDriver::serve(StoreCall call, StoreCompletion done) {
-  Task<StoreResult> answering = answer(call);
-  StoreResult result = co_await std::move(answering);
-  changes_.notify(call, result);
-  done(std::move(result));
+Task<std::expected<StoreTime, StoreError>> StoreDriver::now_of_lists() {
+  const auto time = steps_.now();
+  if (!time) co_return std::unexpected(unknown_time());
+  co_return *time;
 }
 
-Task<StoreResult> StoreDriver::answer(StoreCall& call) {
-  Task<StoreResult> answering = [&]() -> Task<StoreResult> {
-    if (auto subject = subject_of(call)) return steps_.make(call, std::move(*subject));
-    if (const auto* verb = std::get_if<Find>(&call)) return find(verb->id);
-    if (const auto* verb = std::get_if<Sweep>(&call)) return sweep(verb->limit);
-    if (const auto* verb = std::get_if<Reap>(&call)) return reap(verb->limit);
-    if (std::holds_alternative<Claim>(call)) return claim(call);
-    if (const auto* verb = std::get_if<List>(&call)) return list(*verb);
-    if (std::holds_alternative<Count>(call)) return count();
-    if (const auto* verb = std::get_if<AdoptRoutes>(&call)) return adopt(*verb);
-    if (const auto* verb = std::get_if<AppendLine>(&call)) return journals_.append(*verb);
-    if (const auto* verb = std::get_if<ReadLines>(&call)) return journals_.read(*verb);
-    if (const auto* verb = std::get_if<ListJournals>(&call)) return journals_.list(*verb);
-    if (const auto* verb = std::get_if<DropJournal>(&call)) return journals_.drop(*verb);
-    return read_evidence(std::get<ReadEvidence>(call).id);
-  }();
-  co_return co_await std::move(answering);
+// By the present generation, so that none begins after the close of a store that was copied.
+Task<std::optional<Subject>> StoreDriver::claiming() {
+  auto asking = identity_.claiming_generation();
+  const auto generation = co_await std::move(asking);
+  if (!generation) co_return std::nullopt;
+  co_return Subject{.generation = *generation, .needs_request = true};
 }
 
-Task<StoreResult> StoreDriver::find(RecordId id) {
-  auto looking = steps_.look_at(id);
-  auto found = co_await std::move(looking);
-  co_return to_result(std::move(found));
+Task<DueResult> StoreDriver::due(Work work, StoreTime now, std::size_t limit) {
+  if (work == Work::claim) return scans_.claimable(now, limit);
+  const auto states = work == Work::sweep
+                          ? std::vector{State::pending, State::in_progress}
+                          : std::vector{State::completed, State::failed_retryable, State::expired};
+  std::string lists;
+  for (const State state : states) lists += list_of(state);
+  return scans_.due(std::move(lists), now, limit);
 }
 
 Task<StoreResult> StoreDriver::read_evidence(RecordId id) {
   auto reading = steps_.evidence_of(id);
   auto log = co_await std::move(reading);
-  co_return to_result(std::move(log));
-}
-
-Task<StoreResult> StoreDriver::claim(StoreCall& call) {
-  // By the present generation, so that none begins behind the close of a store that was copied.
-  auto asking = identity_.claiming_generation();
-  const auto generation = co_await std::move(asking);
-  if (!generation) co_return StoreReply(std::optional<Claimed>());
-  // Most often the first one is claimable. If other nodes claim at the same time, or many requests
-  // have expired and wait for the sweeper, this tries the later ones, too.
-  std::size_t seen = 0;
-  for (std::size_t limit = limits::dynamodb_claims_seen_min;
-       limit <= limits::dynamodb_claims_seen_max; limit *= 8) {
-    const auto now = steps_.now();
-    if (!now) co_return std::unexpected(unknown_time());
-    auto looking = scans_.claimable(*now, limit);
-    const auto due = co_await std::move(looking);
-    if (!due) co_return std::unexpected(due.error());
-    for (const Due& one : std::span(*due).subspan(std::min(due->size(), seen))) {
-      Task<StoreResult> claiming =
-          steps_.make(call, {.id = one.id, .generation = *generation, .needs_request = true});
-      StoreResult claimed = co_await std::move(claiming);
-      // By another generation than the present one: the next claim knows it.
-      if (!claimed && claimed.error().code == Code::refused) {
-        co_return StoreReply(std::optional<Claimed>());
-      }
-      if (!claimed && claimed.error().code == Code::damaged) {
-        Task<void> hiding = scans_.hide(one.id);
-        co_await std::move(hiding);
-      }
-      if (!claimed || std::get<std::optional<Claimed>>(*claimed)) co_return claimed;
-    }
-    if (due->size() < limit) break;
-    seen = limit;
-  }
-  co_return StoreReply(std::optional<Claimed>());
+  co_return compare_and_set::to_result(std::move(log));
 }
 
 Task<StoreResult> StoreDriver::list(List verb) {
@@ -237,7 +117,7 @@ Task<StoreResult> StoreDriver::list(List verb) {
   if (!now) co_return std::unexpected(unknown_time());
   auto listing = scans_.list(std::move(verb), *now);
   auto records = co_await std::move(listing);
-  co_return to_result(std::move(records));
+  co_return compare_and_set::to_result(std::move(records));
 }
 
 Task<StoreResult> StoreDriver::count() {
@@ -275,28 +155,6 @@ Task<StoreResult> StoreDriver::adopt(AdoptRoutes verb) {
 
 // ---- sweeping and reaping ----
 
-Task<void> StoreDriver::end_one(RecordId id, const StoreCall& one,
-                                std::vector<LifecycleStep>& steps, Ends& ends) {
-  Task<StoreResult> ending = steps_.make(one, {.id = id});
-  StoreResult ended = co_await std::move(ending);
-  bool is_damaged = false;
-  if (ended) {
-    auto& made = std::get<std::vector<LifecycleStep>>(*ended);
-    steps.insert(steps.end(), made.begin(), made.end());
-    is_damaged = std::ranges::any_of(made, &LifecycleStep::damaged);
-  } else if (ended.error().is_final() && ended.error().code != Code::unstorable) {
-    is_damaged = true;
-    if (ended.error().code == Code::damaged) steps.push_back({id, State{}, std::nullopt, {}, true});
-  } else {
-    ends.error = std::move(ended.error());
-  }
-  if (is_damaged) {  // It would be due at every sweep, and only an operator can end it.
-    Task<void> hiding = scans_.hide(id);
-    co_await std::move(hiding);
-  }
-  ends.one_done(loop_);
-}
-
 // Each pass also removes the orphans of one bucket.
 Task<StoreResult> StoreDriver::sweep(std::size_t limit) {
   if (const auto now = steps_.now()) {
@@ -304,8 +162,7 @@ Task<StoreResult> StoreDriver::sweep(std::size_t limit) {
     co_await std::move(cleaning);
     next_bucket_ = (next_bucket_ + 1) % bucket_count;
   }
-  const std::string lists{list_of(State::pending), list_of(State::in_progress)};
-  Task<StoreResult> sweeping = lifecycle(lists, Sweep{1}, limit);
+  Task<StoreResult> sweeping = lifecycle(Work::sweep, Sweep{1}, limit);
   co_return co_await std::move(sweeping);
 }
 
@@ -319,26 +176,8 @@ Task<StoreResult> StoreDriver::reap(std::size_t limit) {
     Task<void> ending = steps_.end_blank(blank.id);
     co_await std::move(ending);
   }
-  const std::string lists{list_of(State::completed), list_of(State::failed_retryable),
-                          list_of(State::expired)};
-  Task<StoreResult> reaping = lifecycle(lists, Reap{1}, limit);
+  Task<StoreResult> reaping = lifecycle(Work::reap, Reap{1}, limit);
   co_return co_await std::move(reaping);
-}
-
-Task<StoreResult> StoreDriver::lifecycle(std::string lists, StoreCall one, std::size_t limit) {
-  const auto now = steps_.now();
-  if (!now) co_return std::unexpected(unknown_time());
-  auto looking = scans_.due(std::move(lists), *now, limit);
-  const auto due = co_await std::move(looking);
-  if (!due) co_return std::unexpected(due.error());
-  std::vector<LifecycleStep> steps;
-  Ends ends{{due->size()}};
-  for (const Due& record : *due) loop_.spawn(end_one(record.id, one, steps, ends));
-  Task<void> waiting = ends.all();
-  co_await std::move(waiting);
-  // The steps that were made are reported and counted; a failed one is due again next time.
-  if (steps.empty() && ends.error) co_return std::unexpected(std::move(*ends.error));
-  co_return StoreReply(std::move(steps));
 }
 
 }  // namespace idem::dynamodb

@@ -41,6 +41,7 @@ struct Transfer {
   Fields addresses{};
   Easy easy{};
   bool is_too_large = false;
+  int sendings = 0;  ///< More than one: libcurl was kept from the second.
 };
 
 bool is_named(std::string_view line, std::string_view name) {
@@ -78,6 +79,12 @@ std::size_t on_body(char* data, std::size_t size, std::size_t count, void* to) {
   }
   transfer.answer.body.append(data, size * count);
   return size * count;
+}
+
+/// libcurl repeats a request by itself where a kept connection has died, and does not say so.
+/// Whether a call may be sent again is the store's decision.
+int on_sending(void* of, char*, char*, int, int) {
+  return static_cast<Transfer*>(of)->sendings++ == 0 ? CURL_PREREQFUNC_OK : CURL_PREREQFUNC_ABORT;
 }
 
 bool was_sent(CURL* easy, CURLcode code) {
@@ -124,6 +131,8 @@ bool prepare(Transfer& transfer, const std::string& ca_file) {
     curl_easy_setopt(easy, CURLOPT_POSTFIELDS, request.body.data());
     curl_easy_setopt(easy, CURLOPT_POSTFIELDSIZE_LARGE,
                      static_cast<curl_off_t>(request.body.size()));
+    curl_easy_setopt(easy, CURLOPT_PREREQFUNCTION, on_sending);
+    curl_easy_setopt(easy, CURLOPT_PREREQDATA, &transfer);
   }
   if (request.signing) {
     curl_easy_setopt(easy, CURLOPT_AWS_SIGV4, request.signing->scope.c_str());
@@ -285,8 +294,9 @@ class Transfers::Worker {
   static void finish(Transfer& transfer, CURLcode code) {
     CURL* const easy = transfer.easy.get();
     if (code != CURLE_OK) {
-      std::string why =
-          transfer.is_too_large ? "the answer is too large" : curl_easy_strerror(code);
+      std::string why = transfer.is_too_large   ? "the answer is too large"
+                        : transfer.sendings > 1 ? "the connection was lost before the answer"
+                                                : curl_easy_strerror(code);
       return transfer.done(failure(was_sent(easy, code), std::move(why)));
     }
     long status = 0;

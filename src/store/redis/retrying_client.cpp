@@ -51,6 +51,16 @@ Task<QuestionResult> RetryingClient::ask_once(Question question) {
 
 Task<QuestionResult> RetryingClient::ask_until(Question question, bool may_repeat,
                                                bool* was_in_doubt) {
+  if (servers_.open_at(question.slot) == nullptr) {
+    Task<Connection*> reaching = servers_.of(question.slot);
+    Connection* const reached = co_await std::move(reaching);
+    if (reached == nullptr) {
+      NoReply none;
+      none.why = "the store cannot be reached: " + servers_.why();
+      co_return std::unexpected(std::move(none));
+    }
+  }
+  // Time counts from the first try on, not from the connecting.
   const MonotonicTime until = MonotonicClock::now() + limits::store_repeat_max;
   bool in_doubt = false;
   for (;;) {

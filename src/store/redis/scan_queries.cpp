@@ -55,9 +55,7 @@ Task<std::expected<std::vector<EvidenceEntry>, StoreError>> ScanQueries::evidenc
   co_return log;
 }
 
-Task<std::expected<std::vector<Due>, StoreError>> ScanQueries::due(std::string_view set,
-                                                                   StoreTime now,
-                                                                   std::size_t limit) {
+Task<DueResult> ScanQueries::due(std::string_view set, StoreTime now, std::size_t limit) {
   const std::string until = std::to_string(now.time_since_epoch().count());
   const std::string most = std::to_string(limit);
   std::vector<Question> questions;
@@ -82,12 +80,10 @@ Task<std::expected<std::vector<Due>, StoreError>> ScanQueries::due(std::string_v
   co_return found;
 }
 
-Task<void> ScanQueries::hide(std::string_view set, RecordId id, bool is_there) {
+Task<void> ScanQueries::hide(std::string_view set, RecordId id) {
   const std::string key = key_of(names_, bucket_of(id), set);
-  const std::string name(bytes_of(id));
-  Task<QuestionResult> asking =
-      client_.ask({names_.of(id).slot, is_there ? command({"ZADD", key, "XX", "+inf", name})
-                                                : command({"ZREM", key, name})});
+  Task<QuestionResult> asking = client_.ask(
+      {names_.of(id).slot, command({"ZADD", key, "XX", "+inf", std::string(bytes_of(id))})});
   (void)co_await std::move(asking);
 }
 
@@ -227,8 +223,10 @@ Task<std::expected<Census, StoreError>> ScanQueries::count() {
       words.add(counter_of(static_cast<State>(state)));
     }
     questions.push_back({names_.bucket(i).slot, std::move(counting)});
-    questions.push_back({names_.bucket(i).slot, command({"ZRANGE", key_of(names_, i, unknown_set),
-                                                         "0", "0", "WITHSCORES"})});
+    // Of damaged ones, which have no moment, there is no age.
+    questions.push_back(
+        {names_.bucket(i).slot, command({"ZRANGEBYSCORE", key_of(names_, i, unknown_set), "-inf",
+                                         "(+inf", "WITHSCORES", "LIMIT", "0", "1"})});
   }
   auto asking = client_.ask_all(std::move(questions));
   const auto all = co_await std::move(asking);

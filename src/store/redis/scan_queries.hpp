@@ -1,16 +1,15 @@
 #pragma once
 
+#include "store/compare_and_set/due.hpp"
 #include "store/redis/retrying_client.hpp"
 
 /// Queries over many or all records: each record as it is when it is read, not as of one moment.
 /// Loop's thread only.
 namespace idem::redis {
 
-/// A due record and its moment.
-struct Due {
-  StoreTime at;
-  RecordId id;
-};
+using compare_and_set::Due;
+using compare_and_set::DueResult;
+using compare_and_set::Work;
 
 class ScanQueries {
  public:
@@ -19,11 +18,9 @@ class ScanQueries {
   Task<std::expected<std::vector<EvidenceEntry>, StoreError>> evidence(RecordId id);
 
   /// Up to `limit` records whose moment in `set` has come, the longest due first.
-  Task<std::expected<std::vector<Due>, StoreError>> due(std::string_view set, StoreTime now,
-                                                        std::size_t limit);
+  Task<DueResult> due(std::string_view set, StoreTime now, std::size_t limit);
   /// Moves a record that cannot be read to the end of `set`, so that due() does not return it.
-  /// Removes a missing one from it (`is_there` false).
-  Task<void> hide(std::string_view set, RecordId id, bool is_there);
+  Task<void> hide(std::string_view set, RecordId id);
 
   Task<std::expected<std::vector<Record>, StoreError>> list(List verb, StoreTime now);
 

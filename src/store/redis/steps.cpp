@@ -1,28 +1,16 @@
 #include "store/redis/steps.hpp"
 
 #include "core/bytes/checksum.hpp"
-#include "core/transitions/store_steps.hpp"
 #include "store/redis/commit.hpp"
 #include "store/redis/scripts.hpp"
-#include "store/verb_traits.hpp"
 
-#include <idem/crash_point.hpp>
-#include <idem/limits.hpp>
-
-#include <algorithm>
+template class idem::compare_and_set::Steps<idem::redis::Steps, idem::redis::SeenRecord>;
 
 namespace idem::redis {
 namespace {
 
 using Code = StoreError::Code;
 using transitions::Write;
-
-const StoreCall reap_one{Reap{1}};
-
-std::string scope_of(const RecordWrite& write) {
-  const auto& record = write.after ? write.after : write.before;
-  return record ? record->scope : std::string();
-}
 
 std::string parts_of(const Subject& subject) {
   std::string parts;
@@ -38,30 +26,15 @@ bool depends_on_now(const StoreCall& call) {
   return !traits_of(call).ends_attempt && !std::holds_alternative<PutRecord>(call);
 }
 
-/// A repeat does more, or its reply differs.
-bool is_once(const StoreCall& call) {
-  return !traits_of(call).is_repeatable && !traits_of(call).is_lifecycle;
-}
-
 }  // namespace
 
 Steps::Steps(RetryingClient& client, const Names& names, Versions& versions,
              IdentitySteps& identity, std::function<StoreTime()> clock)
-    : client_(client),
+    : compare_and_set::Steps<Steps, Seen>(std::move(clock)),
+      client_(client),
       names_(names),
       versions_(versions),
-      identity_(identity),
-      clock_(std::move(clock)) {}
-
-Steps::Seen& Steps::Try::seen_of(const RecordId& id) {
-  const auto found = std::ranges::find(seen, id, &Seen::id);
-  return found != seen.end() ? *found : seen.emplace_back(Seen{id, {}});
-}
-
-std::unexpected<StoreError> Steps::Try::failed(StoreError error) const {
-  if (is_in_doubt) error.code = Code::in_doubt;
-  return std::unexpected(std::move(error));
-}
+      identity_(identity) {}
 
 Task<std::expected<StoreTime, StoreError>> Steps::now_at(unsigned slot) {
   if (clock_) co_return clock_();
@@ -83,40 +56,17 @@ void Steps::update_clock(unsigned slot, const Reply& reply) {
   connection->clock.observe(StoreTime(Millis(reply.at(1).number)), MonotonicClock::now());
 }
 
-// Fences come from the clock, in microseconds, so that they grow also after the loss of a record or
-// of a whole server; never twice the same, and above every known fence of these records.
-Fence Steps::last_fence_before(const Try& tried, StoreTime now) const {
-  const auto micros = std::chrono::microseconds(now.time_since_epoch()).count();
-  Fence last = std::max({last_fence_, static_cast<Fence>(micros), tried.last_fence});
-  return std::max(last, tried.table.highest_fence());
-}
-
-Steps::Next Steps::assume(Try& tried, const Subject& subject) const {
-  if (!subject.also.empty() || subject.needs_evidence || subject.needs_request) {
-    return Next::look_again;
-  }
-  if (subject.is_new_work) {
-    tried.table.put(subject.id, std::nullopt);
-    return Next::make_again;
-  }
-  const Attempts::Kept* const kept = attempts_.find(subject.id);
-  if (kept == nullptr) return Next::look_again;
-  tried.table.put(subject.id, kept->record);
-  tried.seen_of(subject.id).version = bytes_of(kept->version);
-  return Next::make_again;
-}
-
 std::string Steps::text_of(const Subject& subject) const {
   return subject.generation ? identity_.text_of(*subject.generation) : std::string();
 }
 
-void Steps::put_read(Try& tried, const Subject& subject, const RecordId& id,
+void Steps::put_read(Tried& tried, const Subject& subject, const RecordId& id,
                      const Reply& reply) const {
   const Reply& record = reply.at(2);
   const Reply& answer = reply.at(3);
   const Reply& request = reply.at(4);
   Seen& seen = tried.seen_of(id);
-  seen = {id, {}};
+  seen = {.id = id};
   if (record.kind != Reply::Kind::text) return tried.table.put(id, std::nullopt);
   StoredRow row = parse_row(id, record.text);
   seen.version = bytes_of(row.version);
@@ -146,7 +96,7 @@ void Steps::put_read(Try& tried, const Subject& subject, const RecordId& id,
   tried.table.put(id, std::move(*row.record));
 }
 
-Task<Steps::Outcome> Steps::look(Try& tried, const Subject& subject) {
+Task<Outcome> Steps::look(Tried& tried, const Subject& subject) {
   std::vector<RecordId> ids{subject.id};
   ids.insert(ids.end(), subject.also.begin(), subject.also.end());
   std::vector<Question> questions;
@@ -168,7 +118,7 @@ Task<Steps::Outcome> Steps::look(Try& tried, const Subject& subject) {
     const Reply& reply = *all[i];
     update_clock(names_.of(ids[i]).slot, reply);
     if (reply.at(0).text == "generation") {
-      tried.why_again = "the store's identity is being changed";
+      tried.why_again = Tried::identity_changes;
       auto waiting = on_other_generation(ids[i], reply.at(2));
       co_return co_await std::move(waiting);
     }
@@ -189,7 +139,7 @@ Task<Steps::Outcome> Steps::look(Try& tried, const Subject& subject) {
 
 // The bucket names records by another generation than the caller: the caller's is over, or a new
 // one is being made.
-Task<Steps::Outcome> Steps::on_other_generation(const RecordId& id, const Reply& has) {
+Task<Outcome> Steps::on_other_generation(const RecordId& id, const Reply& has) {
   if (has.text.starts_with("copied:")) {
     co_return std::unexpected(
         StoreError{Code::refused,
@@ -232,9 +182,8 @@ void Steps::keep(const RecordWrite& write, const Version& version) {
   }
 }
 
-Task<Steps::Outcome> Steps::write(Try& tried, const StoreCall& call, const Subject& subject,
-                                  const RecordWrite& write, StoreTime now) {
-  tried.why_again = Try::others_write;
+Task<Outcome> Steps::write(Tried& tried, const StoreCall& call, const Subject& subject,
+                           const RecordWrite& write, StoreTime now) {
   const Version version = versions_.next();
   const Seen seen = tried.seen_of(write.id);
   const unsigned slot = names_.of(write.id).slot;
@@ -273,11 +222,12 @@ Task<Steps::Outcome> Steps::write(Try& tried, const StoreCall& call, const Subje
     co_return Next::make_again;
   }
   if (what == "fence") {
-    tried.last_fence = std::strtoull(reply->at(2).text.c_str(), nullptr, 10);
+    tried.last_fence =
+        std::max<Fence>(tried.last_fence, std::strtoull(reply->at(2).text.c_str(), nullptr, 10));
     co_return Next::make_again;
   }
   if (what == "generation") {
-    tried.why_again = "the store's identity is being changed";
+    tried.why_again = Tried::identity_changes;
     auto waiting = on_other_generation(write.id, reply->at(2));
     co_return co_await std::move(waiting);
   }
@@ -289,7 +239,7 @@ Task<Steps::Outcome> Steps::write(Try& tried, const StoreCall& call, const Subje
     co_return std::unexpected(StoreError{Code::in_doubt, "the store's reply is unknown"});
   }
   attempts_.forget(write.id);
-  if (tried.is_in_doubt && is_once(call)) {
+  if (tried.is_in_doubt && compare_and_set::is_once(call)) {
     co_return std::unexpected(
         StoreError{Code::in_doubt, "its reply was lost, and the record has changed since"});
   }
@@ -300,121 +250,12 @@ Task<Steps::Outcome> Steps::write(Try& tried, const StoreCall& call, const Subje
   co_return Next::make_again;
 }
 
-std::optional<RecordId> Steps::found_under_other_name(const Try& tried, const Subject& subject,
-                                                      const RecordWrite& write) {
-  if (write.change.write != Write::insert) return std::nullopt;
-  for (const Seen& seen : tried.seen) {
-    if (seen.id != subject.id && !seen.version.empty()) return seen.id;
-  }
-  return std::nullopt;
-}
-
-Task<std::expected<std::optional<Record>, StoreError>> Steps::look_at(RecordId id) {
-  Try tried;
-  const Subject subject{.id = id, .needs_answer = true, .needs_request = true};
-  Task<Outcome> looking = look(tried, subject);
-  const Outcome looked = co_await std::move(looking);
-  if (!looked) co_return std::unexpected(looked.error());
-  Task<std::expected<StoreTime, StoreError>> asking_time = now_at(names_.of(id).slot);
-  const auto now = co_await std::move(asking_time);
-  if (!now) co_return std::unexpected(now.error());
-  auto row = tried.table.load(id, RecordTable::Parts::all, *now);
-  if (!row) co_return std::unexpected(std::move(row.error()));
-  std::optional<Record> record;
-  if (*row) record = std::move((*row)->record);
-  co_return transitions::view(std::move(record), *now);
-}
-
-StoreResult Steps::step(Try& tried, const StoreCall& call, const Subject& subject, StoreTime now) {
-  transitions::FenceCounter fences{last_fence_before(tried, now)};
-  Naming naming{.generation = subject.generation.value_or(0)};
-  StoreCall made = call;
-  tried.table.begin_step();
-  StoreResult result = do_step(made, {tried.table, fences, tried.table, now, naming});
-  last_fence_ = std::max(last_fence_, fences.last);
-  return result;
-}
-
-Task<Steps::Outcome> Steps::commit(Try& tried, const StoreCall& call, const Subject& subject,
-                                   const RecordWrite& written, StoreTime now) {
+Task<Outcome> Steps::prepare(Tried&, const Subject&, const RecordWrite& written, StoreTime) {
   const bool is_new = begins_attempt(written) || written.change.write == Write::insert;
   if (is_new && !why_no_new_work_.empty()) {
     co_return std::unexpected(StoreError{Code::unavailable, why_no_new_work_});
   }
-  const bool ended_a_lease = tried.table.ended_a_lease();
-  if (subject.is_new_work) crash_point(CrashPoint::reserve_before_commit);
-  if (traits_of(call).ends_attempt) crash_point(CrashPoint::settle_before_commit);
-  const std::string scope = scope_of(written);
-  if (!written.usage.is_none()) usage_.begin(scope, written.usage);
-  Task<Outcome> writing = write(tried, call, subject, written, now);
-  Outcome outcome = co_await std::move(writing);
-  // A write in doubt counts as done; the next reading corrects it.
-  const bool is_written = outcome ? *outcome == Next::written
-                                  : tried.is_in_doubt || outcome.error().code == Code::in_doubt;
-  if (!written.usage.is_none()) usage_.end(scope, written.usage, is_written);
-  if (outcome && *outcome == Next::written) {
-    if (subject.is_new_work) crash_point(CrashPoint::reserve_after_commit);
-    if (traits_of(call).ends_attempt) crash_point(CrashPoint::settle_after_commit);
-    if (ended_a_lease) ++leases_ended_;
-  }
-  co_return outcome;
-}
-
-Task<StoreResult> Steps::make(const StoreCall& call, Subject subject) {
-  const MonotonicTime until = MonotonicClock::now() + limits::store_repeat_max;
-  Try tried;
-  Next next = assume(tried, subject);
-  unsigned slot = names_.of(subject.id).slot;
-  for (int races = 0; races < limits::redis_races_max; ++races) {
-    if (next == Next::look_again) {
-      Task<Outcome> looking = look(tried, subject);
-      const Outcome looked = co_await std::move(looking);
-      if (!looked) co_return tried.failed(looked.error());
-      if (*looked == Next::look_again) {
-        if (MonotonicClock::now() < until) continue;
-        break;
-      }
-    }
-    Task<std::expected<StoreTime, StoreError>> asking_time = now_at(slot);
-    const auto now = co_await std::move(asking_time);
-    if (!now) co_return tried.failed(now.error());
-
-    if (subject.quota) {
-      auto looking = usage_.look_at(subject.scope, *subject.quota);
-      const auto unknown = co_await std::move(looking);
-      if (unknown) co_return tried.failed(*unknown);
-      tried.table.put_usage(usage_.of(subject.scope));
-    }
-    StoreResult result = step(tried, call, subject, *now);
-    if (!result) co_return result;
-    const RecordWrite written = tried.table.take_write();
-    if (written.is_empty()) {
-      if (tried.is_read) co_return result;
-      next = Next::look_again;  // An assumed record proves nothing.
-      continue;
-    }
-    if (const unsigned its = names_.of(written.id).slot; its != slot) {
-      slot = its;  // The record has another name, and so perhaps another server with its own clock.
-      next = Next::make_again;
-      continue;
-    }
-    // An expired record under another name must go before a new one is made: by another server's
-    // clock it may not be over yet, and another caller could resume it.
-    if (const auto over = found_under_other_name(tried, subject, written)) {
-      Task<StoreResult> reaping = make(reap_one, {.id = *over});
-      const StoreResult reaped = co_await std::move(reaping);
-      if (!reaped) co_return tried.failed(reaped.error());
-      next = Next::look_again;
-      continue;
-    }
-    Task<Outcome> committing = commit(tried, call, subject, written, *now);
-    const Outcome outcome = co_await std::move(committing);
-    if (!outcome) co_return tried.failed(outcome.error());
-    next = *outcome;
-    if (next == Next::written) co_return result;
-    if (MonotonicClock::now() >= until) break;
-  }
-  co_return tried.failed({Code::unavailable, std::string(tried.why_again)});
+  co_return Next::make_again;
 }
 
 }  // namespace idem::redis

@@ -236,7 +236,7 @@ TEST_F(DynamodbFaults,
        S02_a_reserve_that_comes_after_the_change_makes_no_record_under_its_old_name) {
   const auto other = open_table(dynamodb_url(proxy.endpoint(), table));
   run(*other, 201);
-  // libcurl and the store send it again, and those do not arrive.
+  // The store sends it again, and those do not arrive.
   proxy.plan("UpdateItem", Mishap::hold, 1, to_base64_of_key(1));
   proxy.plan("UpdateItem", Mishap::cut_before, 100, to_base64_of_key(1));
   std::promise<void> done;
