@@ -106,13 +106,6 @@ TEST(House, no_header_brings_an_optional_one_with_it) {
   }
 }
 
-// UTF-8 continuation bytes take no column.
-std::size_t columns(const std::string& line) {
-  return static_cast<std::size_t>(std::count_if(line.begin(), line.end(), [](char c) {
-    return (static_cast<unsigned char>(c) & 0xC0) != 0x80;
-  }));
-}
-
 TEST(House, the_library_page_shows_the_smallest_program_as_it_is) {
   const std::string page = read_file(root / "docs/library.md");
   const std::string code = read_file(root / "examples/embed/main.cpp");
@@ -303,51 +296,6 @@ TEST(House, every_rule_has_its_tests_and_every_code_of_a_test_is_a_rule) {
   for (const auto& [code, test] : used) {
     EXPECT_TRUE(ruled.contains(code)) << code << " of " << test << " is not in docs/rules.md";
   }
-}
-
-/// What a reader of the repository may open: links between its pages.
-TEST(House, every_link_between_pages_leads_somewhere) {
-  const std::regex link(R"re(\]\(([^)\s]+)\))re");
-  std::size_t seen = 0;
-  std::vector<fs::path> pages;
-  for (const auto& entry : fs::directory_iterator(root)) pages.push_back(entry.path());
-  for (const auto* folder : {"docs", "bench", "examples", "tests"}) {
-    for (const auto& entry : fs::recursive_directory_iterator(root / folder)) {
-      pages.push_back(entry.path());
-    }
-  }
-  const auto anchors_of = [](const fs::path& page) {
-    std::set<std::string> anchors;
-    for (const auto& line : lines_of(page)) {
-      if (!line.starts_with("#")) continue;
-      std::string anchor;
-      for (const char c : line.substr(line.find_first_not_of("# "))) {
-        const auto byte = static_cast<unsigned char>(c);
-        if (std::isalnum(byte) != 0 || c == '-' || c == '_' || byte >= 0x80) {
-          anchor += static_cast<char>(std::tolower(byte));
-        } else if (c == ' ') {
-          anchor += '-';
-        }
-      }
-      anchors.insert(anchor);
-    }
-    return anchors;
-  };
-  for (const fs::path& page : pages) {
-    if (page.extension() != ".md") continue;
-    const std::string text = read_file(page);
-    for (std::sregex_iterator it(text.begin(), text.end(), link), end; it != end; ++it) {
-      const std::string to = (*it)[1];
-      if (to.find("://") != to.npos || to.starts_with("mailto:")) continue;
-      ++seen;
-      const std::string file = to.substr(0, to.find('#'));
-      const fs::path target = file.empty() ? page : page.parent_path() / file;
-      EXPECT_TRUE(fs::exists(target)) << page << ": " << to;
-      if (to.find('#') == to.npos || target.extension() != ".md" || !fs::exists(target)) continue;
-      EXPECT_TRUE(anchors_of(target).contains(to.substr(to.find('#') + 1))) << page << ": " << to;
-    }
-  }
-  EXPECT_GT(seen, 50U);
 }
 
 TEST(House, crash_points_are_not_reachable_in_the_shipped_binary) {

@@ -6,6 +6,7 @@
 #include <filesystem>
 #include <sstream>
 #include <string>
+#include <string_view>
 #include <vector>
 
 /// The repository's own files, for tests that read them.
@@ -37,6 +38,13 @@ inline std::vector<std::string> lines_of(const fs::path& path) {
   std::istringstream text(read_file(path));
   for (std::string line; std::getline(text, line);) lines.push_back(line);
   return lines;
+}
+
+// UTF-8 continuation bytes take no column.
+inline std::size_t columns(std::string_view line) {
+  return static_cast<std::size_t>(std::count_if(line.begin(), line.end(), [](char c) {
+    return (static_cast<unsigned char>(c) & 0xC0) != 0x80;
+  }));
 }
 
 }  // namespace idem::test

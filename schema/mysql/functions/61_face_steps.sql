@@ -1,5 +1,6 @@
--- The steps of owners and of reserves on one record, as src/core/transitions makes them; the SQL face checks arguments
--- and calls them (62_face.sql), and so do the transactions of the library (src/store/mysql/transactions.cpp).
+-- The steps of owners on one record, as src/core/transitions makes them; 62_face_reserve.sql has those of reserves. The
+-- SQL face checks arguments and calls them (64_face.sql, 66_face_keys.sql), and so do the transactions of the library
+-- (src/store/mysql/step_sql.cpp).
 --
 -- Each step is one statement that writes the record with its checksum, so that an interrupted call leaves none that
 -- looks damaged (20_seal.sql); an UPDATE assigns from left to right, so the checksum is of the new values. All reads

@@ -1,5 +1,5 @@
 -- Winning the right to execute (protocol.md §5) for one key under one name. Keys with other names, and quotas, are
--- reserved by the store's own steps (src/store/mysql/steps.cpp).
+-- reserved by the store's own steps (src/store/mysql/locked_records.cpp).
 SET NAMES utf8mb4 COLLATE utf8mb4_bin;
 
 -- True if `p_offered`, fingerprints of 36 bytes each, has this one.
