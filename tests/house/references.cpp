@@ -11,7 +11,7 @@ const std::vector<std::string> folders_of_text{
 
 bool is_text(const fs::path& file) {
   static const std::set<std::string> others{".json", ".png", ".svg", ".txt", ".dict"};
-  return !others.contains(file.extension());
+  return file.filename() == "CMakeLists.txt" || !others.contains(file.extension());
 }
 
 std::string_view comment_mark_of(const fs::path& file) {
