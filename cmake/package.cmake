@@ -15,7 +15,7 @@ install(FILES ${packaging}/copyright DESTINATION share/doc/libidem-dev COMPONENT
 install(CODE "
   file(GLOB_RECURSE idem_pages \"\$ENV{DESTDIR}\${CMAKE_INSTALL_PREFIX}/share/doc/idem/*.md\")
   execute_process(COMMAND_ERROR_IS_FATAL ANY COMMAND sed -E -z -i
-    [=[s@\\[([^]]*)\\]\\((\\.\\./)*(bench|examples|check/|ARCHITECTURE\\.md|CONTRIBUTING\\.md)[^)]*\\)@\\1@g]=] \${idem_pages})"
+    [=[s@\\[([^]]*)\\]\\((\\.\\./)*(bench|examples|check/|AGENTS\\.md|ARCHITECTURE\\.md|CONTRIBUTING\\.md)[^)]*\\)@\\1@g]=] \${idem_pages})"
   COMPONENT runtime EXCLUDE_FROM_ALL)
 install(FILES ${packaging}/copyright DESTINATION share/doc/idem-check COMPONENT check EXCLUDE_FROM_ALL)
 install(FILES docs/check.md DESTINATION share/doc/idem-check COMPONENT check EXCLUDE_FROM_ALL)

@@ -5,7 +5,7 @@
 #include <cctype>
 #include <regex>
 
-/// ARCHITECTURE.md is short, and what it names is there.
+/// ARCHITECTURE.md and AGENTS.md are short, and what they name is there.
 namespace idem::test {
 namespace {
 
@@ -56,6 +56,9 @@ std::set<std::string> words_of_sources() {
 
 TEST(HouseSpine, the_pages_for_contributors_are_short) {
   EXPECT_LE(lines_of(architecture).size(), 200U);
+  const auto agents = lines_of(root / "AGENTS.md");
+  EXPECT_FALSE(agents.empty());
+  EXPECT_LE(agents.size(), 120U);
 }
 
 TEST(HouseSpine, the_reading_list_is_read_in_a_day) {

@@ -29,9 +29,9 @@ bool has_former_names(const fs::path& file) {
 /// Pages, programs and build files of the top folder.
 std::vector<fs::path> top_files() {
   std::vector<fs::path> files;
-  for (const auto* name :
-       {"README.md", "ARCHITECTURE.md", "CONTRIBUTING.md", "CHANGELOG.md", "run", "test", "package",
-        ".ci/run", "fuzz/run", "CMakeLists.txt", "docs/Doxyfile", "tests/install/run"}) {
+  for (const auto* name : {"README.md", "AGENTS.md", "ARCHITECTURE.md", "CONTRIBUTING.md",
+                           "CHANGELOG.md", "run", "test", "package", ".ci/run", "fuzz/run",
+                           "CMakeLists.txt", "docs/Doxyfile", "tests/install/run"}) {
     files.push_back(root / name);
   }
   for (const auto* folder : {"bench", "scripts", "cmake", "tests/servers"}) {
