@@ -1,5 +1,6 @@
 #include "admin/find.hpp"
 
+#include "core/bytes/ascii.hpp"
 #include "core/record/find_journals.hpp"
 #include "core/trace/trace_context.hpp"
 #include "loop/store_link.hpp"
@@ -7,7 +8,6 @@
 #include <idem/search_limits.hpp>
 
 #include <algorithm>
-#include <cctype>
 #include <vector>
 
 namespace idem::admin {
@@ -15,15 +15,13 @@ namespace {
 
 constexpr std::size_t trace_digits = 32;
 
-bool is_hex(char c) { return std::isxdigit(static_cast<unsigned char>(c)) != 0; }
-
 /// The value as it is, and the id of a trace that it names.
 std::set<std::string> spellings_of(const std::string& value) {
   std::set<std::string> spellings{value};
-  std::string lower = value;
-  std::ranges::transform(lower, lower.begin(),
-                         [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
-  if (value.size() == trace_digits && std::ranges::all_of(value, is_hex)) spellings.insert(lower);
+  const std::string lower = lower_case(value);
+  if (value.size() == trace_digits &&
+      std::ranges::all_of(lower, [](char c) { return hex_value(c) >= 0; }))
+    spellings.insert(lower);
   if (const auto parent = parse_traceparent(lower)) spellings.insert(to_hex(parent->trace.bytes));
   return spellings;
 }

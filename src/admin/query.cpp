@@ -41,11 +41,9 @@ std::expected<std::vector<std::pair<std::string, std::string>>, std::string> par
     std::string_view query, std::span<const std::string_view> known) {
   std::vector<std::pair<std::string, std::string>> pairs;
   while (!query.empty()) {
-    const auto part = query.substr(0, query.find('&'));
-    query.remove_prefix(std::min(part.size() + 1, query.size()));
-    const auto equals = std::min(part.find('='), part.size());
-    auto name = decode(part.substr(0, equals));
-    auto value = decode(part.substr(std::min(equals + 1, part.size())));
+    auto part = take_until(query, '&');
+    auto name = decode(take_until(part, '='));
+    auto value = decode(part);
     if (!name || std::ranges::find(known, *name) == known.end()) {
       return std::unexpected("a parameter is none of " + enumerated(known));
     }

@@ -186,9 +186,7 @@ std::vector<Operation> operations_of(const Node& document) {
       if (node == nullptr) continue;
       std::string key = key_header_of(document, find(node, "parameters"));
       if (key.empty()) key = key_header_of(document, find(&paths->items[i], "parameters"));
-      std::string name = method;
-      std::ranges::transform(name, name.begin(), [](unsigned char c) { return std::toupper(c); });
-      all.push_back({paths->keys[i].text, name, node, key});
+      all.push_back({paths->keys[i].text, upper_case(method), node, key});
     }
   }
   return all;
@@ -234,8 +232,7 @@ std::string variable_for(const std::string& header) {
   if (is_authorization(header)) return "API_TOKEN";
   std::string name = "CHECK_";
   for (const char c : header) {
-    const auto byte = static_cast<unsigned char>(c);
-    name += std::isalnum(byte) ? static_cast<char>(std::toupper(byte)) : '_';
+    name += std::isalnum(static_cast<unsigned char>(c)) ? upper_letter(c) : '_';
   }
   return name;
 }

@@ -6,7 +6,6 @@
 
 #include <algorithm>
 #include <array>
-#include <cctype>
 
 namespace idem::check {
 namespace {
@@ -23,12 +22,6 @@ bool has_secret_name(std::string_view name) {
       "apikey",        "api_key", "password", "credential", "signature"};
   const std::string small = lower_case(name);
   return std::ranges::any_of(parts, [&](std::string_view part) { return small.contains(part); });
-}
-
-std::string_view trimmed(std::string_view text) {
-  while (text.starts_with(' ')) text.remove_prefix(1);
-  while (text.ends_with(' ')) text.remove_suffix(1);
-  return text;
 }
 
 /// Where the last head ends: interim answers have heads of their own.
@@ -69,10 +62,10 @@ void Secrets::add(std::string_view value) {
 
 void Secrets::add_field(std::string_view name, std::string_view value) {
   if (!has_secret_name(name) || lower_case(name) == key_header_) return;
-  value = trimmed(value);
+  value = trimmed(value, " ");
   // "Bearer abc": the scheme is none, and a server may repeat `abc` alone.
   const auto space = std::min(value.find(' '), value.size());
-  const auto part_behind = trimmed(value.substr(space));
+  const auto part_behind = trimmed(value.substr(space), " ");
   add(part_behind.size() >= part_bytes_min ? part_behind : value);
   if (!lower_case(name).contains("cookie")) return;
   for (std::size_t at = 0; at < value.size();) {

@@ -1,6 +1,7 @@
 #include "check/spec.hpp"
 
 #include "config/yaml.hpp"
+#include "core/bytes/ascii.hpp"
 
 #include <algorithm>
 #include <cctype>
@@ -202,10 +203,8 @@ void read_request(Reader& reader, const Node& root, Spec& spec) {
   spec.body = reader.optional_text(*node, "request", "body").value_or("");
   spec.headers = reader.fields(*node, "request");
   if (!spec.body.empty()) {
-    const bool has_type = std::ranges::any_of(spec.headers, [](const auto& field) {
-      return std::ranges::equal(field.first, std::string_view("content-type"),
-                                [](char a, char b) { return (a | 0x20) == b; });
-    });
+    const bool has_type = std::ranges::any_of(
+        spec.headers, [](const auto& field) { return equal_names(field.first, "content-type"); });
     if (!has_type) spec.headers.emplace_back("Content-Type", "application/json");
   }
   if (!is_method(spec.method))

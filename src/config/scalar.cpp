@@ -10,10 +10,7 @@ namespace idem::config {
 namespace {
 
 bool is_among(std::string_view text, std::string_view words) {
-  std::string lower(text);
-  for (char& c : lower) {
-    if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
-  }
+  const std::string lower = lower_case(text);
   for (std::size_t at = 0; at < words.size();) {
     const auto end = std::min(words.find(' ', at), words.size());
     if (words.substr(at, end - at) == lower) return true;

@@ -1,5 +1,7 @@
 #pragma once
 
+#include "core/bytes/ascii.hpp"
+
 #include <cstdint>
 #include <expected>
 #include <memory>
@@ -94,15 +96,8 @@ HeadResult parse_request_head(std::string_view buffer, std::size_t& scanned, Req
 HeadResult parse_response_head(std::string_view buffer, std::size_t& scanned,
                                std::string_view request_method, ResponseHead& out);
 
-namespace detail {
-bool same_name(std::string_view a, std::string_view b) noexcept;
-}
-
 /// ASCII case-insensitive equality.
-inline bool same_name(std::string_view a, std::string_view b) noexcept {
-  return a.size() == b.size() && (a.empty() || (a[0] | 0x20) == (b[0] | 0x20)) &&
-         detail::same_name(a, b);
-}
+inline bool same_name(std::string_view a, std::string_view b) noexcept { return equal_names(a, b); }
 
 /// Calls `visit(element)` for each non-empty member of a comma-separated list of tokens.
 template <class Visit>

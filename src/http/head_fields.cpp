@@ -4,7 +4,6 @@
 #include "http/characters.hpp"
 #include "idem/limits.hpp"
 
-#include <algorithm>
 #include <cstring>
 
 namespace idem::http {
@@ -182,11 +181,6 @@ bool still_incomplete(std::string_view buffer, std::size_t scanned) noexcept {
   if (in_value) return find_control(fresh, end) == end;
   // Behind a blank that a response may have before its colon, the name must not go on.
   return !is_blank(fresh[-1]) && skip_chars(fresh, end, char_token) == end;
-}
-
-bool detail::same_name(std::string_view a, std::string_view b) noexcept {
-  return std::equal(a.begin(), a.end(), b.begin(),
-                    [](char x, char y) { return x == y || lower_letter(x) == lower_letter(y); });
 }
 
 bool is_token(std::string_view text) noexcept {

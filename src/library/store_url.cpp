@@ -1,12 +1,12 @@
 #include "library/store_url.hpp"
 
+#include "core/bytes/ascii.hpp"
 #include "core/bytes/percent.hpp"
 #include "library/hybrid_url.hpp"
 
 #include <idem/open_store.hpp>
 
 #include <algorithm>
-#include <cctype>
 #include <filesystem>
 
 namespace idem::inline v0_1 {
@@ -94,8 +94,7 @@ std::optional<std::string> why_no_store_path(const KnownKind& kind, std::string_
 
 std::optional<std::string> what_was_meant(std::string_view url) {
   const auto colon = url.find(':');
-  std::string scheme(url.substr(0, colon));
-  std::ranges::transform(scheme, scheme.begin(), [](unsigned char c) { return std::tolower(c); });
+  const std::string scheme = lower_case(url.substr(0, colon));
   const bool is_in_small_letters = url.starts_with(scheme);
   if (scheme == "memory" || url == ":memory:") return "write memory:";
   for (const KnownKind& kind : known_kinds()) {

@@ -103,11 +103,8 @@ std::size_t on_field(char* data, std::size_t size, std::size_t count, void* to) 
   if (line.empty()) incoming.head_is_over = true;
   const auto colon = line.find(':');
   if (incoming.head_is_over || colon == line.npos) return size * count;
-  std::string_view value = line.substr(colon + 1);
-  value.remove_prefix(std::min(value.find_first_not_of(" \t"), value.size()));
-  const auto last = value.find_last_not_of(" \t");
-  value = value.substr(0, last == value.npos ? 0 : last + 1);
-  incoming.answer.headers.push_back({std::string(line.substr(0, colon)), std::string(value)});
+  incoming.answer.headers.push_back(
+      {std::string(line.substr(0, colon)), std::string(trimmed(line.substr(colon + 1)))});
   return size * count;
 }
 

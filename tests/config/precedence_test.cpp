@@ -3,6 +3,7 @@
 
 #include "cli/settings/settings_changes.hpp"
 #include "config/reading.hpp"
+#include "core/bytes/ascii.hpp"
 
 /// Every setting is a flag, a variable and a key; a flag beats the environment beats the file.
 namespace idem::test {
@@ -145,9 +146,7 @@ std::string yaml_line(const config::Setting& setting, std::string value) {
 
 std::string variable_of(std::string_view flag) {
   std::string name = "IDEM_";
-  for (const char c : flag.substr(2)) {
-    name += c == '-' ? '_' : static_cast<char>(std::toupper(static_cast<unsigned char>(c)));
-  }
+  for (const char c : flag.substr(2)) name += c == '-' ? '_' : upper_letter(c);
   return name;
 }
 

@@ -11,6 +11,7 @@
 #include <string>
 #include <vector>
 
+#include "core/bytes/ascii.hpp"
 #include "support/back_off.hpp"
 #include "support/dynamodb.hpp"
 #include "support/mysql.hpp"
@@ -177,9 +178,8 @@ TEST_P(WhichStoreIsOpened, S02_a_start_reports_the_id_the_place_and_whether_it_i
 TEST_P(WhichStoreIsOpened, S02_a_pinned_store_is_opened_and_another_or_none_is_refused) {
   const std::string id = make(place_.url());
   EXPECT_TRUE(start(place_.url(), {.id = id}).store);
-  std::string spelled = id;
-  for (char& c : spelled) c = static_cast<char>(std::toupper(static_cast<unsigned char>(c)));
-  EXPECT_TRUE(start(place_.url(), {.id = spelled}).store) << "hexadecimal digits are no words";
+  EXPECT_TRUE(start(place_.url(), {.id = upper_case(id)}).store)
+      << "hexadecimal digits are no words";
 
   const std::string other = "00000000-0000-4000-8000-000000000001";
   const std::string not_it = refusal(place_.url(), {.id = other});

@@ -1,25 +1,13 @@
 #include "support/http_message.hpp"
 
+#include "core/bytes/ascii.hpp"
+
 #include <algorithm>
-#include <cctype>
 #include <charconv>
 
 namespace idem::test {
-namespace {
 
-std::string_view trim(std::string_view text) {
-  while (!text.empty() && (text.front() == ' ' || text.front() == '\t')) text.remove_prefix(1);
-  while (!text.empty() && (text.back() == ' ' || text.back() == '\t')) text.remove_suffix(1);
-  return text;
-}
-
-}  // namespace
-
-bool same_name(std::string_view a, std::string_view b) {
-  return std::equal(a.begin(), a.end(), b.begin(), b.end(), [](unsigned char x, unsigned char y) {
-    return std::tolower(x) == std::tolower(y);
-  });
-}
+bool same_name(std::string_view a, std::string_view b) { return equal_names(a, b); }
 
 std::optional<std::string> find_field(const std::vector<Field>& fields, std::string_view name) {
   for (const auto& field : fields) {
@@ -48,7 +36,7 @@ std::optional<Head> parse_head(std::string_view bytes) {
     }
     const auto colon = line.find(':');
     const auto name = line.substr(0, colon);
-    const auto value = colon == line.npos ? std::string_view{} : trim(line.substr(colon + 1));
+    const auto value = colon == line.npos ? std::string_view{} : trimmed(line.substr(colon + 1));
     head.fields.push_back({std::string(name), std::string(value)});
   }
   return head;

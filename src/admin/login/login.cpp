@@ -1,5 +1,7 @@
 #include "admin/login/login.hpp"
 
+#include "core/bytes/ascii.hpp"
+
 #include <idem/limits.hpp>
 
 #include <algorithm>
@@ -31,10 +33,7 @@ std::expected<std::optional<std::string_view>, std::string> only_field(const Ser
 std::vector<std::string> split_at_commas(std::string_view text) {
   std::vector<std::string> names;
   while (!text.empty()) {
-    auto name = text.substr(0, text.find(','));
-    text.remove_prefix(std::min(name.size() + 1, text.size()));
-    name.remove_prefix(std::min(name.find_first_not_of(' '), name.size()));
-    while (name.ends_with(' ')) name.remove_suffix(1);
+    const auto name = trimmed(take_until(text, ','), " ");
     if (!name.empty()) names.emplace_back(name);
   }
   return names;

@@ -1,5 +1,7 @@
 #include "admin/login/sessions.hpp"
 
+#include "core/bytes/ascii.hpp"
+
 #include <idem/console_limits.hpp>
 #include <idem/fingerprint.hpp>
 
@@ -13,13 +15,6 @@ std::string random_text() {
   Digest bytes{};
   random_bytes(bytes);
   return to_hex(bytes);
-}
-
-std::string_view trimmed(std::string_view text) {
-  const auto begin = std::min(text.find_first_not_of(" \t"), text.size());
-  text.remove_prefix(begin);
-  while (text.ends_with(' ') || text.ends_with('\t')) text.remove_suffix(1);
-  return text;
 }
 
 }  // namespace
@@ -119,8 +114,7 @@ std::string cookie_name_at(std::string_view host) {
 std::optional<std::string_view> cookie_in(std::string_view field, std::string_view name) noexcept {
   std::optional<std::string_view> found;
   while (!field.empty()) {
-    const auto pair = field.substr(0, field.find(';'));
-    field.remove_prefix(std::min(pair.size() + 1, field.size()));
+    const auto pair = take_until(field, ';');
     const auto equals = pair.find('=');
     if (equals == pair.npos || trimmed(pair.substr(0, equals)) != name) continue;
     if (found) return std::nullopt;

@@ -1,5 +1,7 @@
 #include "admin/login/tokens.hpp"
 
+#include "core/bytes/ascii.hpp"
+
 #include <idem/fingerprint.hpp>
 #include <idem/limits.hpp>
 
@@ -101,8 +103,7 @@ bool is_token(std::string_view text) noexcept {
 std::expected<std::vector<TokenEntry>, std::string> parse_tokens(std::string_view content) {
   std::vector<TokenEntry> entries;
   for (std::size_t number = 1; !content.empty(); ++number) {
-    const auto line = without_end(content.substr(0, content.find('\n')));
-    content.remove_prefix(std::min(content.find('\n'), content.size() - 1) + 1);
+    const auto line = without_end(take_until(content, '\n'));
     if (line.empty() || line.starts_with('#')) continue;
     auto entry = parse_entry(line);
     const auto located = [&](std::string_view why) {

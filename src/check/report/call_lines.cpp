@@ -23,9 +23,7 @@ bool contains(std::string_view text, std::string_view part) {
 
 /// Takes the first line off, with its CR LF or LF.
 std::string_view take_line(std::string_view& rest) {
-  const std::size_t end = rest.find('\n');
-  std::string_view line = rest.substr(0, end);
-  rest.remove_prefix(end == std::string_view::npos ? rest.size() : end + 1);
+  std::string_view line = take_until(rest, '\n');
   if (line.ends_with('\r')) line.remove_suffix(1);
   return line;
 }

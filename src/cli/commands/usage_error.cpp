@@ -4,9 +4,9 @@
 #include "cli/exit_code.hpp"
 #include "cli/terminal/messages.hpp"
 #include "config/words.hpp"
+#include "core/bytes/ascii.hpp"
 
 #include <algorithm>
-#include <cctype>
 #include <optional>
 #include <string_view>
 #include <vector>
@@ -43,9 +43,7 @@ std::vector<std::string> options_of(const Command& command) {
 
 /// The parser's own words, which begin with a capital unless an option's name does.
 std::string own_words(std::string text) {
-  if (text.size() > 1 && std::islower(static_cast<unsigned char>(text[1])) != 0) {
-    text[0] = static_cast<char>(std::tolower(static_cast<unsigned char>(text[0])));
-  }
+  if (text.size() > 1 && text[1] >= 'a' && text[1] <= 'z') text[0] = lower_letter(text[0]);
   while (text.ends_with('\n') || text.ends_with('.')) text.pop_back();
   return text;
 }

@@ -1,6 +1,7 @@
 #include "cli/doctor/file_checks.hpp"
 
 #include "cli/settings/config_check.hpp"
+#include "core/bytes/ascii.hpp"
 #include "core/bytes/rfc3339.hpp"
 #include "store/file_access.hpp"
 #include "store/known_kinds.hpp"
@@ -81,8 +82,7 @@ void check_store_files(Findings& found, const std::string& url) {
   if (kind == nullptr || query == url.npos) return;
   std::string_view rest = std::string_view(url).substr(query + 1);
   while (!rest.empty()) {
-    const auto part = rest.substr(0, rest.find('&'));
-    rest.remove_prefix(std::min(rest.size(), part.size() + 1));
+    const auto part = take_until(rest, '&');
     const auto equals = part.find('=');
     if (equals == part.npos) continue;
     const auto name = part.substr(0, equals);

@@ -1,6 +1,7 @@
 #include "cli/settings/addresses.hpp"
 
 #include "config/words.hpp"
+#include "core/bytes/ascii.hpp"
 #include "http/server.hpp"
 #include "http/upstream_pool.hpp"
 
@@ -22,8 +23,6 @@ std::optional<HostPort> parsed(const Given& given, Complaints& complaints) {
   complaints.add(given.place, address.error() + "; write one such as 127.0.0.1:8080");
   return std::nullopt;
 }
-
-bool is_digit(char c) { return c >= '0' && c <= '9'; }
 
 bool is_v4(std::string_view host) {
   return !host.empty() && std::ranges::count(host, '.') == 3 &&
@@ -49,9 +48,8 @@ bool is_one(const HostPort& a, const HostPort& b) { return reaches(a, b) || reac
 bool is_host(std::string_view text) {
   const bool is_v6 = text.size() > 2 && text.starts_with('[') && text.ends_with(']');
   if (is_v6) {
-    return std::ranges::all_of(text.substr(1, text.size() - 2), [](unsigned char c) {
-      return std::isxdigit(c) != 0 || c == ':' || c == '.';
-    });
+    return std::ranges::all_of(text.substr(1, text.size() - 2),
+                               [](char c) { return hex_value(c) >= 0 || c == ':' || c == '.'; });
   }
   constexpr std::size_t name_bytes_max = 253;  // RFC 1035 §2.3.4
   const bool is_name = std::ranges::all_of(text, [](unsigned char c) {

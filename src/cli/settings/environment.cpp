@@ -2,9 +2,9 @@
 
 #include "cli/settings/gateway_flags.hpp"
 #include "config/words.hpp"
+#include "core/bytes/ascii.hpp"
 
 #include <algorithm>
-#include <cctype>
 #include <span>
 
 #include <unistd.h>
@@ -52,9 +52,7 @@ std::vector<std::string> known_variables(const std::vector<config::Setting>& tab
 
 std::string variable_of(std::string_view flag) {
   std::string name(prefix);
-  for (const char c : flag.substr(2)) {
-    name += c == '-' ? '_' : static_cast<char>(std::toupper(static_cast<unsigned char>(c)));
-  }
+  for (const char c : flag.substr(2)) name += c == '-' ? '_' : upper_letter(c);
   return name;
 }
 

@@ -1,6 +1,7 @@
 #include "cli/settings/first_questions.hpp"
 
 #include "cli/settings/config_check.hpp"
+#include "core/bytes/ascii.hpp"
 
 #include <algorithm>
 #include <functional>
@@ -59,13 +60,6 @@ config::Setting setting_of(GatewayFlags& flags, std::string_view flag) {
   return *std::ranges::find(table, flag, &config::Setting::flag);
 }
 
-std::string trimmed(const std::string& line) {
-  constexpr std::string_view blanks = " \t\r";
-  const auto begin = line.find_first_not_of(blanks);
-  if (begin == line.npos) return {};
-  return line.substr(begin, line.find_last_not_of(blanks) + 1 - begin);
-}
-
 class Interview {
  public:
   Interview(GatewayFlags& flags, std::istream& in, std::ostream& out)
@@ -108,7 +102,7 @@ class Interview {
       prompt(question, initial);
       std::string line;
       if (!std::getline(in_, line) || in_.eof()) return false;
-      const std::string answer = trimmed(line);
+      const std::string answer(trimmed(line, " \t\r"));
       if (!answer.empty()) {
         give(flags_, question.flag, answer);
         return true;

@@ -4,6 +4,7 @@
 #include "cli/settings/parse.hpp"
 #include "cli/settings/secret_file.hpp"
 #include "config/words.hpp"
+#include "core/bytes/ascii.hpp"
 #include "gateway/auth/scope.hpp"
 #include "http/head.hpp"
 #include "http/server.hpp"
@@ -14,7 +15,6 @@
 
 #include <unistd.h>
 #include <algorithm>
-#include <cctype>
 #include <cstdlib>
 #include <filesystem>
 
@@ -270,9 +270,8 @@ std::string spill_dir_of(const GatewayFlags& flags) {
 
 bool is_store_id(std::string_view text) {
   static constexpr std::string_view shape = "xxxxxxxx-xxxx-xxxx-xxxx-xxxxxxxxxxxx";
-  return std::ranges::equal(text, shape, [](unsigned char c, char of) {
-    return of == '-' ? c == '-' : std::isxdigit(c) != 0;
-  });
+  return std::ranges::equal(
+      text, shape, [](char c, char of) { return of == '-' ? c == '-' : hex_value(c) >= 0; });
 }
 
 void parse_process(const GatewayFlags& flags, GatewayOptions& options, Complaints& complaints) {
@@ -282,10 +281,7 @@ void parse_process(const GatewayFlags& flags, GatewayOptions& options, Complaint
   }
   options.listen = flags.listen.text;
   options.store = flags.store.text;
-  options.store_id = flags.store_id.text;
-  // As stores have it.
-  std::ranges::transform(options.store_id, options.store_id.begin(),
-                         [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+  options.store_id = lower_case(flags.store_id.text);  // As stores have it.
   if (!options.store_id.empty() && !is_store_id(options.store_id)) {
     complaints.add(flags.store_id.place,
                    shown(options.store_id) +

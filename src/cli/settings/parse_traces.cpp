@@ -1,7 +1,7 @@
 #include "cli/settings/parse.hpp"
 #include "cli/settings/secret_file.hpp"
 #include "config/words.hpp"
-#include "core/exchange/policy.hpp"
+#include "core/bytes/ascii.hpp"
 #include "http/head.hpp"
 #include "webhook/fetch.hpp"
 
@@ -33,9 +33,8 @@ void parse_header(const Given& file, std::vector<Field>& out, Complaints& compla
   std::getline(in, line);
   const auto colon = line.find(':');
   const std::string name = line.substr(0, colon);
-  const std::string value(colon == line.npos
-                              ? std::string_view()
-                              : without_blanks(std::string_view(line).substr(colon + 1)));
+  const std::string value(colon == line.npos ? std::string_view()
+                                             : trimmed(std::string_view(line).substr(colon + 1)));
   if (!http::is_token(name) || value.empty() || std::ranges::any_of(value, is_control)) {
     return complaints.add(file.place, file.text +
                                           " holds no header field; write one line, such as "

@@ -8,7 +8,6 @@
 #include <openssl/evp.h>
 #include <openssl/hmac.h>
 
-#include <algorithm>
 #include <array>
 #include <charconv>
 
@@ -56,11 +55,9 @@ bool is_signed(const EventSignature& by, const std::vector<std::string>& offered
 std::vector<std::string> parts(std::string_view text, char separator) {
   std::vector<std::string> all;
   while (!text.empty() && all.size() < limits::event_signatures_max) {
-    const auto end = std::min(text.find(separator), text.size());
-    std::string_view part = text.substr(0, end);
+    std::string_view part = take_until(text, separator);
     while (part.starts_with(' ')) part.remove_prefix(1);
     all.emplace_back(part);
-    text.remove_prefix(std::min(end + 1, text.size()));
   }
   return all;
 }

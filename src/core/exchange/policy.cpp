@@ -27,13 +27,6 @@ bool proves_not_executed(const AnswerFacts& facts) noexcept {
 
 }  // namespace
 
-bool detail::equal_names(std::string_view a, std::string_view b) noexcept {
-  for (std::size_t i = 0; i < a.size(); ++i) {
-    if (a[i] != b[i] && lower_letter(a[i]) != lower_letter(b[i])) return false;
-  }
-  return true;
-}
-
 std::optional<DeclaredOutcome> parse_declared_outcome(std::string_view value) noexcept {
   if (value == "store") return DeclaredOutcome::store;
   if (value == "not-executed") return DeclaredOutcome::not_executed;
@@ -103,7 +96,7 @@ Disposition by_preset(const AnswerFacts& facts, Preset preset) noexcept {
 bool names(std::string_view list, std::string_view name) noexcept {
   for (;;) {
     const auto comma = list.find(',');
-    if (equal_names(without_blanks(list.substr(0, comma)), name)) return true;
+    if (equal_names(trimmed(list.substr(0, comma)), name)) return true;
     if (comma == list.npos) return false;
     list.remove_prefix(comma + 1);
   }
@@ -145,12 +138,6 @@ bool may_store(std::string_view name, std::span<const std::string> allowed) noex
       "Upgrade",    "Content-Length", "Via", "Proxy-Connection", "Authorization"};
   if (is_withheld(name)) return is_among(name, allowed);
   return !is_among(name, never) && !has_prefix(name, "Proxy-") && !is_reserved_field(name);
-}
-
-std::string_view without_blanks(std::string_view text) noexcept {
-  const auto begin = text.find_first_not_of(" \t");
-  if (begin == text.npos) return {};
-  return text.substr(begin, text.find_last_not_of(" \t") + 1 - begin);
 }
 
 void keep_storable(std::vector<Field>& fields, std::span<const std::string> allowed) {

@@ -1,5 +1,7 @@
 #pragma once
 
+#include "core/bytes/ascii.hpp"
+
 #include <idem/record.hpp>
 
 #include <map>
@@ -55,9 +57,6 @@ bool may_store(std::string_view field_name, std::span<const std::string> allowed
 /// (RFC 9110 §7.6.1): they are of that connection only.
 void keep_storable(std::vector<Field>& fields, std::span<const std::string> allowed = {});
 
-/// Without the spaces and tabs around it, which are no part of a field's value (RFC 9110 §5.5).
-std::string_view without_blanks(std::string_view text) noexcept;
-
 /// True for fields that are withheld for their content (cookies, credentials): an operator may
 /// allow them. False for fields that frame a message or a connection, which are never stored.
 bool is_withheld(std::string_view field_name) noexcept;
@@ -65,15 +64,5 @@ bool is_withheld(std::string_view field_name) noexcept;
 /// True for the names that Idem reserves on both sides: `Idem-*`, `Idempotent-Replayed`,
 /// `Idempotency-Outcome`, `Idempotency-Expires`.
 bool is_reserved_field(std::string_view field_name) noexcept;
-
-namespace detail {
-bool equal_names(std::string_view a, std::string_view b) noexcept;
-}
-
-/// ASCII case-insensitive equality of field names.
-inline bool equal_names(std::string_view a, std::string_view b) noexcept {
-  return a.size() == b.size() && (a.empty() || (a[0] | 0x20) == (b[0] | 0x20)) &&
-         detail::equal_names(a, b);
-}
 
 }  // namespace idem

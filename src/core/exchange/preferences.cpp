@@ -1,6 +1,6 @@
 #include "core/exchange/preferences.hpp"
 
-#include "core/exchange/policy.hpp"
+#include "core/bytes/ascii.hpp"
 
 #include <idem/limits.hpp>
 
@@ -11,17 +11,9 @@ namespace {
 
 using std::chrono::seconds;
 
-bool is_space(char c) noexcept { return c == ' ' || c == '\t'; }
-
-std::string_view trimmed(std::string_view text) noexcept {
-  while (!text.empty() && is_space(text.front())) text.remove_prefix(1);
-  while (!text.empty() && is_space(text.back())) text.remove_suffix(1);
-  return text;
-}
-
 /// Removes and returns the text before the next `separator` outside of a quoted string; removes the
 /// separator, too.
-std::string_view take_until(std::string_view& rest, char separator) noexcept {
+std::string_view take_until_unquoted(std::string_view& rest, char separator) noexcept {
   bool quoted = false;
   std::size_t at = 0;
   for (; at < rest.size(); ++at) {
@@ -47,9 +39,9 @@ std::string_view unquoted(std::string_view text) noexcept {
 
 /// Removes and returns the next preference of a line, and its name.
 std::string_view take_preference(std::string_view& line, std::string_view& name) noexcept {
-  const std::string_view whole = take_until(line, ',');
+  const std::string_view whole = take_until_unquoted(line, ',');
   std::string_view rest = whole;
-  const std::string_view pair = take_until(rest, ';');
+  const std::string_view pair = take_until_unquoted(rest, ';');
   name = trimmed(pair.substr(0, std::min(pair.find('='), pair.size())));
   return trimmed(whole);
 }
@@ -92,8 +84,8 @@ std::string without_met(std::string_view line) {
 
 void PreferredWait::read(std::string_view line) noexcept {
   while (!line.empty() && !seen_) {
-    std::string_view preference = take_until(line, ',');
-    std::string_view pair = take_until(preference, ';');  // Parameters mean nothing here.
+    std::string_view preference = take_until_unquoted(line, ',');
+    std::string_view pair = take_until_unquoted(preference, ';');  // Parameters mean nothing here.
     const auto equals = std::min(pair.find('='), pair.size());
     if (!equal_names(trimmed(pair.substr(0, equals)), "wait")) continue;
     seen_ = true;

@@ -47,8 +47,7 @@ std::optional<std::string> decoded_name(std::string_view spelled) {
     if (static_cast<unsigned char>(c) < 0x20 || static_cast<unsigned char>(c) >= 0x7F) {
       return std::nullopt;
     }
-    if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
-    name += c;
+    name += lower_letter(c);
   }
   return name;
 }
@@ -180,9 +179,7 @@ void append_loose_name(std::string& out, std::string_view spelled) {
 std::vector<std::string> said_by(std::string_view fields) {
   std::vector<std::string> all;
   while (!fields.empty()) {
-    const auto end = std::min(fields.find('&'), fields.size());
-    const std::string_view field = fields.substr(0, end);
-    fields.remove_prefix(std::min(end + 1, fields.size()));
+    const std::string_view field = take_until(fields, '&');
     if (field.empty()) continue;
     const auto equals = std::min(field.find('='), field.size());
     std::string said;

@@ -44,9 +44,7 @@ bool take_quoted(std::string_view& text, std::string& value) {
 }  // namespace
 
 std::string media_type(std::string_view content_type) {
-  std::string_view type = content_type.substr(0, content_type.find(';'));
-  skip_blanks(type);
-  return lower_case(type.substr(0, type.find_last_not_of(" \t") + 1));
+  return lower_case(trimmed(content_type.substr(0, content_type.find(';'))));
 }
 
 std::optional<std::vector<MediaParameter>> media_parameters(std::string_view content_type) {

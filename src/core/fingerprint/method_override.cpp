@@ -46,8 +46,7 @@ std::string decoded(std::string_view text) {
 /// stays open as an underscore; others strip blanks on both sides; ASP.NET ignores case.
 bool is_parameter(std::string name) {
   name.resize(std::min(name.find('\0'), name.size()));
-  name.resize(name.find_last_not_of(" \t\r\n") + 1);
-  name.erase(0, std::min(name.find_first_not_of(" \t\r\n"), name.size()));
+  name = std::string(trimmed(name, " \t\r\n"));
   if (MethodOverride::is_field(name)) return true;
   const bool closes = name.contains(']');
   for (char& c : name) {

@@ -1,5 +1,6 @@
 #include <idem/key.hpp>
 
+#include "core/bytes/ascii.hpp"
 #include "core/key/key_item.hpp"
 
 #include <idem/limits.hpp>
@@ -15,13 +16,6 @@ std::unexpected<KeyError> refuse(Code code, std::string_view detail) {
   return std::unexpected(KeyError{code, std::string(detail)});
 }
 
-// RFC 9651 §4.2 drops spaces around an item, and only spaces; the bare form gets the same.
-std::string_view without_spaces_around(std::string_view value) noexcept {
-  const std::size_t first = std::min(value.find_first_not_of(' '), value.size());
-  value.remove_prefix(first);
-  return value.substr(0, value.find_last_not_of(' ') + 1);
-}
-
 bool is_bare(std::string_view value) noexcept {
   return std::ranges::all_of(
       value, [](char c) { return c > ' ' && c <= '~' && c != '"' && c != ',' && c != ';'; });
@@ -35,7 +29,8 @@ std::expected<std::string, KeyError> parse_key(std::span<const std::string_view>
   if (lines.size() > 1) {
     return refuse(Code::several_lines, "The request has more than one idempotency key field.");
   }
-  const std::string_view value = without_spaces_around(lines.front());
+  // RFC 9651 §4.2 drops spaces around an item, and only spaces; the bare form gets the same.
+  const std::string_view value = trimmed(lines.front(), " ");
   if (value.empty()) return refuse(Code::empty, "The idempotency key is empty.");
 
   std::string key;

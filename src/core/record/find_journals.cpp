@@ -18,13 +18,6 @@ std::string padded(unsigned number, std::size_t digits) {
   return text;
 }
 
-/// Removes and returns the next line.
-std::string_view take_line(std::string_view& text) {
-  const auto line = text.substr(0, text.find('\n'));
-  text.remove_prefix(std::min(line.size() + 1, text.size()));
-  return line;
-}
-
 /// Lower-case hex, as to_hex() writes it.
 bool parse_ref(std::string_view text, RecordId& id) {
   if (text.size() != ref_digits) return false;
@@ -91,9 +84,9 @@ std::string FindNote::text() const {
 
 FindNote FindNote::parse(std::string_view text) {
   FindNote note;
-  note.is_on = take_line(text) == "on";
+  note.is_on = take_until(text, '\n') == "on";
   while (!text.empty()) {
-    auto line = take_line(text);
+    auto line = take_until(text, '\n');
     if (line.starts_with(found_in_request)) {
       note.requests.emplace_back(line.substr(found_in_request.size()));
     } else if (line.starts_with(found_in_answer)) {

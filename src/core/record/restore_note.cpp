@@ -1,5 +1,6 @@
 #include "core/record/restore_note.hpp"
 
+#include "core/bytes/ascii.hpp"
 #include "core/bytes/rfc3339.hpp"
 
 #include <algorithm>
@@ -17,8 +18,7 @@ constexpr std::string_view audited_word = "audited=";
 WordFields words_in(std::string_view line) {
   WordFields fields;
   while (!line.empty()) {
-    const std::string_view word = line.substr(0, line.find(' '));
-    line.remove_prefix(std::min(word.size() + 1, line.size()));
+    const std::string_view word = take_until(line, ' ');
     const auto equals = std::min(word.find('='), word.size());
     fields[word.substr(0, equals)] = word.substr(std::min(equals + 1, word.size()));
   }
@@ -72,9 +72,7 @@ std::optional<RestoreNote> parse_restore_note(std::string_view line) {
                    .pending = *pending,
                    .failed_retryable = *failed_retryable};
   for (std::string_view rest = fields["first"]; !rest.empty();) {
-    const std::string_view hex = rest.substr(0, rest.find(','));
-    rest.remove_prefix(std::min(hex.size() + 1, rest.size()));
-    const auto id = hex_id_in(hex);
+    const auto id = hex_id_in(take_until(rest, ','));
     if (!id) return std::nullopt;
     note.first.push_back(*id);
   }

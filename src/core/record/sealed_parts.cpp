@@ -1,5 +1,6 @@
 #include "core/record/sealed_parts.hpp"
 
+#include "core/bytes/ascii.hpp"
 #include "core/bytes/base64.hpp"
 #include "core/bytes/digests.hpp"
 #include "core/record/stored_response_codec.hpp"
@@ -88,13 +89,6 @@ std::string bound_line(const LinePlace& place) {
   return frames.bytes();
 }
 
-bool is_sealed_field(std::string_view name) noexcept {
-  return name.size() == sealed_field.size() &&
-         std::ranges::equal(name, sealed_field, [](char a, char b) {
-           return (a >= 'A' && a <= 'Z' ? static_cast<char>(a - 'A' + 'a') : a) == b;
-         });
-}
-
 std::string envelope_of(const NamedKey& with, const CipherKey& key) {
   std::string out;
   out += sealed_version;
@@ -137,7 +131,7 @@ CipherTag tag_at(std::string_view bytes, std::size_t at) {
 
 /// The bytes behind the field; none if it is not alone, or no base64.
 std::optional<std::string> field_bytes(const StoredResponse& sealed) {
-  if (sealed.headers.size() != 1 || !is_sealed_field(sealed.headers.front().name)) {
+  if (sealed.headers.size() != 1 || !equal_names(sealed.headers.front().name, sealed_field)) {
     return std::nullopt;
   }
   return from_base64(sealed.headers.front().value);
@@ -214,8 +208,8 @@ void seal_answer(const NamedKey& with, const SealedFor& bound, StoredResponse& r
 }
 
 bool is_sealed(const StoredResponse& response) noexcept {
-  return std::ranges::any_of(response.headers,
-                             [](const Field& field) { return is_sealed_field(field.name); });
+  return std::ranges::any_of(
+      response.headers, [](const Field& field) { return equal_names(field.name, sealed_field); });
 }
 
 std::expected<KeyRef, std::string_view> key_of(const StoredResponse& sealed) {

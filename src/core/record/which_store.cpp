@@ -1,19 +1,10 @@
 #include "core/record/which_store.hpp"
 
+#include "core/bytes/ascii.hpp"
+
 #include <idem/record.hpp>
 
-#include <algorithm>
-#include <cctype>
-
 namespace idem {
-namespace {
-
-std::string in_small_letters(std::string text) {
-  std::ranges::transform(text, text.begin(), [](unsigned char c) { return std::tolower(c); });
-  return text;
-}
-
-}  // namespace
 
 std::string store_id_text(const StoreId& id) {
   std::string text = to_hex(id);
@@ -32,7 +23,7 @@ std::optional<std::string> why_not(const WhichStore& which, const std::optional<
            ", and this command makes none. Write the URL of the store, or make one: start a "
            "gateway, or run idem migrate --store URL";
   }
-  if (!there || which.id.empty() || in_small_letters(which.id) == store_id_text(*there)) {
+  if (!there || which.id.empty() || lower_case(which.id) == store_id_text(*there)) {
     return std::nullopt;
   }
   if (which.contradicted) which.contradicted();

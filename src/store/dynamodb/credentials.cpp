@@ -1,5 +1,6 @@
 #include "store/dynamodb/credentials.hpp"
 
+#include "core/bytes/ascii.hpp"
 #include "core/bytes/rfc3339.hpp"
 #include "core/record/store_clock.hpp"
 #include "json/value.hpp"
@@ -14,11 +15,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-std::string_view trimmed(std::string_view text) {
-  const auto first = text.find_first_not_of(" \t\r");
-  if (first == text.npos) return {};
-  return text.substr(first, text.find_last_not_of(" \t\r") - first + 1);
-}
+constexpr std::string_view blanks = " \t\r";
 
 std::optional<std::string> content_of(const std::string& path) {
   std::ifstream file(path, std::ios::binary);
@@ -59,19 +56,16 @@ std::expected<std::optional<Credentials>, std::string> credentials_in(std::strin
   Credentials found;
   bool is_in = false;
   while (!file.empty()) {
-    const auto end = file.find('\n');
-    const std::string_view raw = file.substr(0, end);
-    file.remove_prefix(end == file.npos ? file.size() : end + 1);
-    const std::string_view line = trimmed(raw);
+    const std::string_view line = trimmed(take_until(file, '\n'), blanks);
     if (line.empty() || line.front() == '#' || line.front() == ';') continue;
     if (line.front() == '[') {
-      is_in = trimmed(line.substr(1, line.find(']') - 1)) == wanted;
+      is_in = trimmed(line.substr(1, line.find(']') - 1), blanks) == wanted;
       continue;
     }
     const auto equals = line.find('=');
     if (!is_in || equals == line.npos) continue;
-    const std::string_view name = trimmed(line.substr(0, equals));
-    const std::string value(trimmed(line.substr(equals + 1)));
+    const std::string_view name = trimmed(line.substr(0, equals), blanks);
+    const std::string value(trimmed(line.substr(equals + 1), blanks));
     if (name == "aws_access_key_id") found.key_id = value;
     if (name == "aws_secret_access_key") found.secret = value;
     if (name == "aws_session_token") found.session_token = value;
@@ -211,7 +205,7 @@ Task<CredentialsResult> CredentialChain::of_container(std::string url) {
       co_return std::unexpected("cannot read the container's token in " + path +
                                 " (AWS_CONTAINER_AUTHORIZATION_TOKEN_FILE): let this user read it");
     }
-    token = trimmed(std::string_view(*content).substr(0, content->find('\n')));
+    token = trimmed(std::string_view(*content).substr(0, content->find('\n')), blanks);
   }
   if (token.find_first_of("\r\n") != token.npos) {
     co_return std::unexpected("the container's authorization token has more than one line");
@@ -247,7 +241,7 @@ Task<CredentialsResult> CredentialChain::of_instance() {
   const auto role = co_await std::move(asking_role);
   if (!role) co_return std::unexpected("the instance has no role: " + role.error());
   HttpRequest last{.method = "GET",
-                   .url = roles + std::string(trimmed(role->substr(0, role->find('\n'))))};
+                   .url = roles + std::string(trimmed(role->substr(0, role->find('\n')), blanks))};
   last.headers = {field};
   auto asking = ask(std::move(last));
   const auto answer = co_await std::move(asking);

@@ -1,5 +1,6 @@
 #include "store/dynamodb/transfers.hpp"
 
+#include "core/bytes/ascii.hpp"
 #include "loop/connecting.hpp"
 #include "store/dynamodb/dynamodb_limits.hpp"
 
@@ -44,28 +45,19 @@ struct Transfer {
   int sendings = 0;  ///< More than one: libcurl was kept from the second.
 };
 
-bool is_named(std::string_view line, std::string_view name) {
-  if (line.size() <= name.size() || line[name.size()] != ':') return false;
-  return std::ranges::equal(line.substr(0, name.size()), name, {}, [](char c) {
-    return c >= 'A' && c <= 'Z' ? static_cast<char>(c | 0x20) : c;
-  });
-}
-
-std::string_view value_in(std::string_view line) {
-  line.remove_prefix(line.find(':') + 1);
-  const auto first = line.find_first_not_of(" \t");
-  if (first == line.npos) return {};
-  return line.substr(first, line.find_last_not_of(" \t\r\n") - first + 1);
+/// The value in a line of a head if it is of the field `name`.
+std::optional<std::string_view> value_of(std::string_view line, std::string_view name) {
+  if (!equal_names(take_until(line, ':'), name)) return std::nullopt;
+  return trimmed(line, " \t\r\n");
 }
 
 std::size_t on_field(char* data, std::size_t size, std::size_t count, void* to) {
   auto& answer = static_cast<Transfer*>(to)->answer;
   const std::string_view line(data, size * count);
-  if (is_named(line, "date")) answer.date = parse_http_date(std::string(value_in(line)));
-  if (is_named(line, "x-amz-crc32")) {
-    const std::string_view digits = value_in(line);
+  if (const auto date = value_of(line, "date")) answer.date = parse_http_date(std::string(*date));
+  if (const auto digits = value_of(line, "x-amz-crc32")) {
     std::uint32_t sum = 0;
-    const auto read = std::from_chars(digits.data(), digits.data() + digits.size(), sum);
+    const auto read = std::from_chars(digits->data(), digits->data() + digits->size(), sum);
     if (read.ec == std::errc()) answer.crc32 = sum;
   }
   return size * count;

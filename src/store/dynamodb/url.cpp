@@ -1,5 +1,6 @@
 #include "store/dynamodb/url.hpp"
 
+#include "core/bytes/ascii.hpp"
 #include "core/bytes/percent.hpp"
 
 #include <algorithm>
@@ -42,14 +43,6 @@ bool is_endpoint(std::string_view text) {
   return !text.empty() && std::ranges::all_of(text, [](char c) {
     return is_letter_or_digit(c) || std::string_view(".-:[]").contains(c);
   });
-}
-
-/// Removes the text before `mark`, and the mark, from `text`; without a mark all of it.
-std::string_view take_until(std::string_view& text, char mark) {
-  const auto at = text.find(mark);
-  const std::string_view before = text.substr(0, at);
-  text.remove_prefix(at == text.npos ? text.size() : at + 1);
-  return before;
 }
 
 Problem read_option(const std::string& name, std::string value, Url& url) {

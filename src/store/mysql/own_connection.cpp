@@ -1,3 +1,4 @@
+#include "core/bytes/ascii.hpp"
 #include "core/exchange/policy.hpp"
 #include "core/transitions/verb_check.hpp"
 #include "store/mysql/step_sql.hpp"
@@ -71,7 +72,7 @@ std::expected<void, MysqlError> complete_on(st_mysql* connection, const RecordId
   // As every face does (protocol.md §14).
   StoredResponse stored = response;
   keep_storable(stored.headers);
-  for (Field& field : stored.headers) field.value = std::string(without_blanks(field.value));
+  for (Field& field : stored.headers) field.value = std::string(trimmed(field.value));
   return ask_for(connection, StoreCall(Complete{id, attempt, std::move(stored),
                                                 std::string(upstream_reference)}));
 }

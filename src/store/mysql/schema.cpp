@@ -1,5 +1,6 @@
 #include "store/mysql/schema.hpp"
 
+#include "core/bytes/ascii.hpp"
 #include "store/mysql/migrations.hpp"
 #include "store/mysql/sql_text.hpp"
 
@@ -36,9 +37,7 @@ constexpr const char* bookkeeping =
 std::array<std::int64_t, 3> numbers_of(std::string_view version) {
   std::array<std::int64_t, 3> numbers{};
   for (std::int64_t& number : numbers) {
-    const auto end = std::min(version.find('.'), version.size());
-    number = to_number(version.substr(0, end));
-    version.remove_prefix(std::min(end + 1, version.size()));
+    number = to_number(take_until(version, '.'));
   }
   return numbers;
 }

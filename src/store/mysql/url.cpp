@@ -1,5 +1,6 @@
 #include "store/mysql/url.hpp"
 
+#include "core/bytes/ascii.hpp"
 #include "core/bytes/percent.hpp"
 #include "store/file_access.hpp"
 
@@ -19,16 +20,8 @@ constexpr std::size_t database_bytes_max = 64;
 
 using Problem = std::optional<std::string>;
 
-/// Cuts `text` at `mark` and returns the part before it; without a mark all of it.
-std::string_view cut(std::string_view& text, char mark) {
-  const auto at = text.find(mark);
-  const std::string_view front = text.substr(0, at);
-  text = at == text.npos ? std::string_view() : text.substr(at + 1);
-  return front;
-}
-
 Problem read_credentials(std::string_view text, Url& url) {
-  const auto user = percent_decoded(cut(text, ':'));
+  const auto user = percent_decoded(take_until(text, ':'));
   const auto password = percent_decoded(text);
   if (!user || !password) return "the user or the password is not percent-encoded as it should be";
   if (user->empty()) return "no user; write mysql://USER@HOST/DATABASE";
@@ -83,7 +76,7 @@ Problem read_password_file(const std::string& path, Url& url) {
 }
 
 Problem read_option(std::string_view option, Url& url) {
-  const auto name = percent_decoded(cut(option, '='));
+  const auto name = percent_decoded(take_until(option, '='));
   const auto value = percent_decoded(option);
   if (!name || !value) return "an option is not percent-encoded as it should be";
   if (*name == "password_file") return read_password_file(*value, url);
@@ -106,7 +99,7 @@ Problem read_option(std::string_view option, Url& url) {
 
 Problem read_options(std::string_view text, Url& url) {
   while (!text.empty()) {
-    if (auto problem = read_option(cut(text, '&'), url)) return problem;
+    if (auto problem = read_option(take_until(text, '&'), url)) return problem;
   }
   if (url.cert_file.empty() != url.key_file.empty()) {
     return "cert_file and key_file belong together";
@@ -118,16 +111,16 @@ Problem read_options(std::string_view text, Url& url) {
 }
 
 Problem read_all(std::string_view text, Url& url) {
-  std::string_view path = cut(text, '?');
+  std::string_view path = take_until(text, '?');
   const std::string_view options = text;
-  std::string_view authority = cut(path, '/');
+  std::string_view authority = take_until(path, '/');
   const auto at = authority.rfind('@');
   if (at == authority.npos) return "no user; write mysql://USER@HOST/DATABASE";
   if (auto problem = read_credentials(authority.substr(0, at), url)) return problem;
   authority.remove_prefix(at + 1);
   if (authority.empty()) return "no host";
   while (!authority.empty()) {
-    if (auto problem = read_host(cut(authority, ','), url)) return problem;
+    if (auto problem = read_host(take_until(authority, ','), url)) return problem;
   }
   if (url.hosts.size() > hosts_max) return "too many hosts";
   if (auto problem = read_database(path, url)) return problem;

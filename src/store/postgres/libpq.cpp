@@ -11,8 +11,8 @@ namespace {
 
 void ignore_notice(void*, const PGresult*) {}
 
-/// On one line.
-std::string trimmed(std::string text) {
+/// Without the blanks at its end.
+std::string on_one_line(std::string text) {
   std::ranges::replace_if(text, [](char c) { return c == '\n' || c == '\t'; }, ' ');
   while (text.ends_with(' ')) text.pop_back();
   return text;
@@ -26,7 +26,7 @@ std::optional<std::string> why_unreadable(const std::string& uri) {
   if (options != nullptr) return PQconninfoFree(options), std::nullopt;
   const std::string complaint = message != nullptr ? message : "out of memory";
   PQfreemem(message);
-  return trimmed(complaint.substr(0, complaint.find(':')));
+  return on_one_line(complaint.substr(0, complaint.find(':')));
 }
 
 pg_conn* begin_connecting(const std::string& uri, const Place* place) {
@@ -48,7 +48,7 @@ pg_conn* begin_connecting(const std::string& uri, const Place* place) {
 }
 
 std::string trouble_of(const pg_conn* connection) {
-  std::string message = trimmed(PQerrorMessage(connection));
+  std::string message = on_one_line(PQerrorMessage(connection));
   // For a malformed URI libpq quotes a part that may be the password.
   if (message.starts_with("invalid ")) message.resize(std::min(message.find('"'), message.size()));
   return message.empty() ? "the connection was lost" : message;
@@ -84,9 +84,9 @@ Failure last_failure_of(const pg_conn* connection) {
   const std::string_view state = line.substr(0, state_chars);
   if (behind == line.npos || !line.substr(state.size()).starts_with(": ") ||
       !std::ranges::all_of(state, is_of_state)) {
-    return {{}, trimmed(std::string(line))};
+    return {{}, on_one_line(std::string(line))};
   }
-  return {std::string(state), trimmed(std::string(line.substr(state_chars + 2)))};
+  return {std::string(state), on_one_line(std::string(line.substr(state_chars + 2)))};
 }
 
 }  // namespace idem::postgres

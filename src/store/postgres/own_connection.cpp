@@ -1,3 +1,4 @@
+#include "core/bytes/ascii.hpp"
 #include "core/exchange/policy.hpp"
 #include "core/record/stored_response_codec.hpp"
 #include "core/transitions/verb_check.hpp"
@@ -72,7 +73,7 @@ std::expected<void, PostgresError> complete_on(pg_conn* connection, const Record
   // As every face does (protocol.md §14).
   StoredResponse stored = response;
   keep_storable(stored.headers);
-  for (Field& field : stored.headers) field.value = std::string(without_blanks(field.value));
+  for (Field& field : stored.headers) field.value = std::string(trimmed(field.value));
   std::string head;
   encode_answer(stored, head);
   Params params = of_attempt(id, attempt);

@@ -1,5 +1,6 @@
 #include "store/redis/url.hpp"
 
+#include "core/bytes/ascii.hpp"
 #include "core/bytes/percent.hpp"
 #include "store/file_access.hpp"
 
@@ -38,14 +39,6 @@ std::optional<T> number(std::string_view digits) {
   const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), value);
   const bool is_whole = error == std::errc() && end == digits.data() + digits.size();
   return is_whole && !digits.empty() ? std::optional(value) : std::nullopt;
-}
-
-/// Removes the text before `mark`, and the mark, from `text`; without a mark all of it.
-std::string_view take_until(std::string_view& text, char mark) {
-  const auto at = text.find(mark);
-  const std::string_view before = text.substr(0, at);
-  text.remove_prefix(at == text.npos ? text.size() : at + 1);
-  return before;
 }
 
 std::expected<std::string, std::string> first_line_of(const std::string& path) {

@@ -1,11 +1,10 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
-#include <algorithm>
-#include <cctype>
 #include <filesystem>
 #include <fstream>
 
+#include "core/bytes/ascii.hpp"
 #include "support/admin.hpp"
 #include "support/certificates.hpp"
 #include "support/live.hpp"
@@ -218,8 +217,7 @@ TEST_F(DoctorCommand, the_machine_and_the_file_of_the_store_are_looked_at) {
     return config("http://" + provider_.address(), "listen: 127.0.0.1:0\n" + rest);
   };
   std::string id = diagnose(of_store("")).of("store")["finding"].string;
-  id = id.substr(id.find(" is store ") + 10, 36);
-  std::ranges::transform(id, id.begin(), [](unsigned char c) { return std::toupper(c); });
+  id = upper_case(id.substr(id.find(" is store ") + 10, 36));
   expect(diagnose(of_store("store_id: " + id + "\n")), "store", "ok", " is store ");
   of_store("");
   ASSERT_EQ(gateway.terminate(), 0);

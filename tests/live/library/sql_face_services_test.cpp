@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "core/bytes/ascii.hpp"
 #include "support/json.hpp"
 #include "support/live.hpp"
 #include "support/postgres.hpp"
@@ -323,9 +324,7 @@ std::string plain(const std::string& text) {
   std::istringstream lines(text);
   std::string all;
   for (std::string line; std::getline(lines, line);) {
-    const auto from = line.find_first_not_of(" \t");
-    if (from != std::string::npos)
-      all += line.substr(from, line.find_last_not_of(" \t") + 1 - from);
+    all += trimmed(line);
     all += '\n';
   }
   return all;

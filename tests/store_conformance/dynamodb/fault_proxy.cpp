@@ -1,5 +1,7 @@
 #include "store_conformance/dynamodb/fault_proxy.hpp"
 
+#include "core/bytes/ascii.hpp"
+
 #include <arpa/inet.h>
 #include <netinet/in.h>
 #include <sys/socket.h>
@@ -26,10 +28,7 @@ std::optional<std::string> read_message(int socket, std::string& rest) {
   for (;;) {
     const auto head_end = rest.find("\r\n\r\n");
     if (head_end != rest.npos) {
-      std::string head = rest.substr(0, head_end);
-      std::ranges::transform(head, head.begin(), [](char c) {
-        return c >= 'A' && c <= 'Z' ? static_cast<char>(c | 0x20) : c;
-      });
+      const std::string head = lower_case(rest.substr(0, head_end));
       const auto field = head.find("content-length:");
       const std::size_t body =
           field == head.npos ? 0 : std::strtoull(head.c_str() + field + 15, nullptr, 10);

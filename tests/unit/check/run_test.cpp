@@ -1,5 +1,7 @@
 #include "unit/check/fake_run.hpp"
 
+#include "core/bytes/ascii.hpp"
+
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -97,8 +99,7 @@ TEST(CheckRun, a_replay_with_another_byte_is_the_same_result) {
 TEST(CheckRun, keys_that_become_one_are_found_by_the_result) {
   FakeApi fake([right = UnstableBodies()](FakeApi& api, Arrived request) mutable {
     const std::string key = request.field("Idempotency-Key");
-    std::string folded = key.substr(0, 60);
-    std::ranges::transform(folded, folded.begin(), [](unsigned char c) { return std::tolower(c); });
+    const std::string folded = lower_case(key.substr(0, 60));
     if (!key.empty()) request.head.replace(request.head.find(key), key.size(), folded);
     return right(api, request);
   });

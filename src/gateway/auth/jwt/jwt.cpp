@@ -167,10 +167,8 @@ bool looks_like_jwt(std::string_view token) {
   if (std::ranges::count(token, '.') < 2) return false;
   const auto header = decode_base64url(token.substr(0, token.find('.')));
   if (!header) return false;
-  static constexpr std::string_view blanks = " \t\r\n";
-  const auto first = header->find_first_not_of(blanks);
-  const auto last = header->find_last_not_of(blanks);
-  return first != std::string::npos && (*header)[first] == '{' && (*header)[last] == '}';
+  const auto object = trimmed(*header, " \t\r\n");
+  return object.starts_with('{') && object.ends_with('}');
 }
 
 std::string_view describe(JwtFault fault) noexcept {

@@ -8,6 +8,7 @@
 #include <cctype>
 #include <string>
 
+#include "core/bytes/ascii.hpp"
 #include "core/bytes/rfc3339.hpp"
 
 namespace idem {
@@ -25,18 +26,9 @@ std::string time_of(std::string_view key) {
   return time ? to_rfc3339(*time) : "none";
 }
 
-std::string upper(std::string text) {
-  for (char& c : text) c = static_cast<char>(std::toupper(static_cast<unsigned char>(c)));
-  return text;
-}
-std::string lower(std::string text) {
-  for (char& c : text) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
-  return text;
-}
-
 TEST(KeyTime, S08_a_uuid_of_version_7_carries_its_time) {
   EXPECT_EQ(time_of(uuid), "2022-02-22T19:22:22.000Z");
-  EXPECT_EQ(time_of(upper(std::string(uuid))), "2022-02-22T19:22:22.000Z");
+  EXPECT_EQ(time_of(upper_case(uuid)), "2022-02-22T19:22:22.000Z");
   EXPECT_EQ(time_of("00000000-0000-7000-8000-000000000000"), "1970-01-01T00:00:00.000Z");
   EXPECT_TRUE(time_of_key("ffffffff-ffff-7fff-bfff-ffffffffffff"));
   for (const char* variant : {"8", "9", "a", "b", "A", "B"}) {
@@ -60,7 +52,7 @@ TEST(KeyTime, S08_other_uuids_and_texts_like_them_say_nothing) {
 
 TEST(KeyTime, S08_a_ulid_carries_its_time) {
   EXPECT_EQ(time_of(ulid), "2016-07-30T23:54:10.259Z");
-  EXPECT_EQ(time_of(lower(std::string(ulid))), "2016-07-30T23:54:10.259Z");
+  EXPECT_EQ(time_of(lower_case(ulid)), "2016-07-30T23:54:10.259Z");
   EXPECT_EQ(time_of("0000000000000000000000000Z"), "1970-01-01T00:00:00.000Z");
   EXPECT_TRUE(time_of_key("7ZZZZZZZZZZZZZZZZZZZZZZZZZ"));
 }
