@@ -6,8 +6,8 @@
 #include "admin/keys_json.hpp"
 #include "admin/paging.hpp"
 #include "admin/replies.hpp"
+#include "core/bytes/hex.hpp"
 #include "core/bytes/rfc3339.hpp"
-#include "core/naming/record_handle.hpp"
 #include "json/writer.hpp"
 #include "loop/store_link.hpp"
 

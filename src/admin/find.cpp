@@ -1,6 +1,7 @@
 #include "admin/find.hpp"
 
 #include "core/bytes/ascii.hpp"
+#include "core/bytes/hex.hpp"
 #include "core/record/find_journals.hpp"
 #include "core/trace/trace_context.hpp"
 #include "loop/store_link.hpp"
@@ -13,15 +14,11 @@
 namespace idem::admin {
 namespace {
 
-constexpr std::size_t trace_digits = 32;
-
 /// The value as it is, and the id of a trace that it names.
 std::set<std::string> spellings_of(const std::string& value) {
   std::set<std::string> spellings{value};
   const std::string lower = lower_case(value);
-  if (value.size() == trace_digits &&
-      std::ranges::all_of(lower, [](char c) { return hex_value(c) >= 0; }))
-    spellings.insert(lower);
+  if (from_hex<sizeof(TraceId::bytes)>(lower)) spellings.insert(lower);
   if (const auto parent = parse_traceparent(lower)) spellings.insert(to_hex(parent->trace.bytes));
   return spellings;
 }

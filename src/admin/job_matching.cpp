@@ -1,6 +1,6 @@
 #include "admin/job_matching.hpp"
 
-#include "core/naming/record_handle.hpp"
+#include "core/bytes/hex.hpp"
 #include "loop/store_link.hpp"
 
 #include <idem/job_limits.hpp>

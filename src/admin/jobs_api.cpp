@@ -6,7 +6,7 @@
 #include "admin/paging.hpp"
 #include "admin/replies.hpp"
 #include "core/bytes/digests.hpp"
-#include "core/naming/record_handle.hpp"
+#include "core/bytes/hex.hpp"
 #include "core/record/store_clock.hpp"
 
 #include <idem/job_limits.hpp>

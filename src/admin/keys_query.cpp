@@ -1,8 +1,8 @@
 #include "admin/keys_query.hpp"
 
 #include "admin/query.hpp"
+#include "core/bytes/hex.hpp"
 #include "core/bytes/rfc3339.hpp"
-#include "core/naming/record_handle.hpp"
 
 #include <idem/limits.hpp>
 #include <idem/search_limits.hpp>

@@ -4,8 +4,8 @@
 #include "admin/outbox_json.hpp"
 #include "admin/outbox_orders.hpp"
 #include "admin/replies.hpp"
+#include "core/bytes/hex.hpp"
 #include "core/exchange/problem.hpp"
-#include "core/naming/record_handle.hpp"
 
 #include <idem/limits.hpp>
 #include <idem/open_store.hpp>

@@ -2,7 +2,7 @@
 
 #include "admin/order_reading.hpp"
 #include "admin/query.hpp"
-#include "core/naming/record_handle.hpp"
+#include "core/bytes/hex.hpp"
 
 #include <idem/limits.hpp>
 #include <idem/worker_limits.hpp>

@@ -5,7 +5,7 @@
 #include "admin/order_body.hpp"
 #include "admin/order_reading.hpp"
 #include "admin/replies.hpp"
-#include "core/naming/record_handle.hpp"
+#include "core/bytes/hex.hpp"
 #include "core/record/scope_key_line.hpp"
 #include "json/writer.hpp"
 #include "loop/store_link.hpp"

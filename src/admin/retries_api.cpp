@@ -4,8 +4,8 @@
 #include "admin/query.hpp"
 #include "admin/replies.hpp"
 #include "core/bytes/digests.hpp"
+#include "core/bytes/hex.hpp"
 #include "core/bytes/rfc3339.hpp"
-#include "core/naming/record_handle.hpp"
 #include "json/writer.hpp"
 
 #include <idem/console_limits.hpp>

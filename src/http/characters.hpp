@@ -55,11 +55,6 @@ inline bool is_char(char c, std::uint8_t classes) noexcept {
   return (char_classes[static_cast<unsigned char>(c)] & classes) != 0;
 }
 
-/// Of a byte of `char_hex`.
-inline unsigned hex_digit(char c) noexcept {
-  return c <= '9' ? static_cast<unsigned>(c - '0') : static_cast<unsigned>((c | 0x20) - 'a' + 10);
-}
-
 inline bool is_blank(char c) noexcept { return c == ' ' || c == '\t'; }
 
 /// The first byte in [at, end) that is not of `classes`, or `end`.

@@ -1,5 +1,6 @@
 #include "http/chunked.hpp"
 
+#include "core/bytes/ascii.hpp"
 #include "http/characters.hpp"
 #include "http/head_fields.hpp"
 #include "idem/limits.hpp"
@@ -80,7 +81,7 @@ void ChunkDecoder::decode_size(char c) {
     if (++line_bytes_ > size_digits_max || left_ > (size_max >> 4)) {
       return refuse("a chunk size that is too long (RFC 9112 7.1)");
     }
-    left_ = left_ << 4 | hex_digit(c);
+    left_ = left_ << 4 | static_cast<unsigned>(hex_value(c));
     return;
   }
   if (place_ == Place::size) return refuse("a chunk size is not hexadecimal (RFC 9112 7.1)");

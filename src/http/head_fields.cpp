@@ -140,7 +140,7 @@ bool looks_like_framing(std::string_view name) noexcept {
     // `Transfer-%45ncoding`: a server that decodes escapes sees the letter.
     if (letter == '%' && name.size() - i > 2 && is_char(name[i + 1], char_hex) &&
         is_char(name[i + 2], char_hex)) {
-      letter = static_cast<char>(hex_digit(name[i + 1]) << 4 | hex_digit(name[i + 2]));
+      letter = static_cast<char>(hex_value(name[i + 1]) << 4 | hex_value(name[i + 2]));
       i += 2;
     }
     if (!is_char(letter, char_letter)) continue;

@@ -1,3 +1,4 @@
+#include "core/bytes/hex.hpp"
 #include "library/own_values.hpp"
 #include "store/internal_sql.hpp"
 
@@ -9,7 +10,6 @@
 namespace idem::inline v0_1 {
 namespace {
 
-using library::id_of;
 using library::is_null;
 using library::moment_of;
 using library::number_of;
@@ -18,13 +18,13 @@ using library::values_of;
 
 constexpr std::array<std::string_view, 4> state_names{"waiting", "delivered", "dead", "discarded"};
 
-bool is_id(const std::string& id) { return id_of(id).has_value(); }
+bool is_id(const std::string& id) { return parse_handle(id).has_value(); }
 
 StoredMessage message_of(const SqlRow& row) {
   StoredMessage one;
   one.seq = number_of(row.at(0));
   one.id = text_of(row.at(1));
-  one.operation = id_of(text_of(row.at(2))).value_or(RecordId{});
+  one.operation = parse_handle(text_of(row.at(2))).value_or(RecordId{});
   one.message.destination = text_of(row.at(3));
   one.message.type = text_of(row.at(4));
   one.message.aggregate_type = text_of(row.at(5));

@@ -16,8 +16,6 @@ bool is_null(const SqlValue& value) noexcept;
 inline StoreTime moment_of(const SqlValue& value) noexcept {
   return StoreTime(Millis(number_of(value)));
 }
-/// From 32 hexadecimal digits in lower case.
-std::optional<RecordId> id_of(std::string_view hex) noexcept;
 
 /// A statement's result, or the database's error.
 using RowsOr = std::expected<SqlRows, std::string>;

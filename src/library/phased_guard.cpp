@@ -1,3 +1,4 @@
+#include "core/bytes/hex.hpp"
 #include "core/record/lease_end.hpp"
 #include "library/flow_attempt.hpp"
 #include "library/flow_input.hpp"
@@ -18,7 +19,6 @@ namespace {
 
 using library::FlowAttempt;
 using library::FlowState;
-using library::id_of;
 using library::text_of;
 using How = TransactionEnd::How;
 
@@ -215,7 +215,7 @@ std::size_t PhasedGuard::Flows::complete_due_of(const std::string& operation) {
   if (!due) return 0;
   std::size_t continued = 0;
   for (const SqlRow& row : *due) {
-    const auto id = id_of(text_of(row.at(0)));
+    const auto id = parse_handle(text_of(row.at(0)));
     if (id && resume(*id, row)) ++continued;
   }
   return continued;

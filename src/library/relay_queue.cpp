@@ -1,6 +1,7 @@
 #include "library/relay_queue.hpp"
 #include <idem/worker_limits.hpp>
 
+#include "core/bytes/hex.hpp"
 #include "library/own_values.hpp"
 #include "store/internal_sql.hpp"
 
@@ -50,7 +51,7 @@ std::expected<std::vector<ClaimedMessage>, std::string> RelayQueue::claim(std::s
     ClaimedMessage& one = claimed.emplace_back();
     one.seq = number_of(row.at(0));
     one.id = text_of(row.at(1));
-    one.operation = id_of(text_of(row.at(2))).value_or(RecordId{});
+    one.operation = parse_handle(text_of(row.at(2))).value_or(RecordId{});
     one.message = {.destination = destination_,
                    .type = text_of(row.at(5)),
                    .payload = text_of(row.at(6)),

@@ -1,4 +1,5 @@
 #include "store_conformance/describe.hpp"
+#include "core/bytes/hex.hpp"
 #include "core/record/stored_fence.hpp"
 
 #include <fmt/format.h>
@@ -142,9 +143,7 @@ std::string describe(const Record& r) {
       text(r.release_basis), r.last_error_code, text(r.reconcile_after), r.reconcile_attempts,
       r.upstream_reference, text(r.created_at), text(r.changed_at), text(r.completed_at),
       text(r.expires_at), text(r.tombstone_until), r.is_contested, r.provider,
-      fmt::format(
-          "{:02x}",
-          fmt::join(std::vector<std::uint8_t>(r.sealed_key.begin(), r.sealed_key.end()), "")));
+      hex_of(r.sealed_key));
 }
 
 std::string describe(const std::optional<Record>& record) {

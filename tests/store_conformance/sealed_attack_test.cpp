@@ -1,3 +1,4 @@
+#include "core/bytes/hex.hpp"
 #include "core/record/sealed_parts.hpp"
 #include "core/record/stored_response_codec.hpp"
 #include "store/postgres/postgres_store.hpp"
@@ -111,12 +112,6 @@ class SqliteRows final : public Rows {
   sqlite3* db_ = nullptr;
 };
 
-std::string hex_of_bytes(std::string_view bytes) {
-  std::string out;
-  for (const char c : bytes) out += fmt::format("{:02x}", static_cast<unsigned char>(c));
-  return out;
-}
-
 class PostgresRows final : public Rows {
  public:
   explicit PostgresRows(const std::string& uri) : session_(uri) {
@@ -153,8 +148,8 @@ class PostgresRows final : public Rows {
   void write(const RecordId& id, const StoredResponse& response) override {
     std::string head;
     encode_answer(response, head);
-    session_.run(fmt::format("SELECT put('{}', '\\x{}', '\\x{}')", to_hex(id.bytes),
-                             hex_of_bytes(head), hex_of_bytes(response.body)));
+    session_.run(fmt::format("SELECT put('{}', '\\x{}', '\\x{}')", to_hex(id.bytes), hex_of(head),
+                             hex_of(response.body)));
   }
 
  private:

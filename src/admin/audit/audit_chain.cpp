@@ -1,5 +1,7 @@
 #include "admin/audit/audit_chain.hpp"
 
+#include "core/bytes/hex.hpp"
+
 #include <algorithm>
 #include <charconv>
 
@@ -13,14 +15,12 @@ std::string of_an_unknown_secret(std::string_view id) {
 }  // namespace
 
 std::optional<ExpectedLine> parse_expected_line(std::string_view text) {
-  constexpr std::size_t hash_digits = 64;
   ExpectedLine line;
   const char* const end = text.data() + text.size();
   const auto [rest, error] = std::from_chars(text.data(), end, line.seq);
   if (error != std::errc{} || line.seq == 0 || rest == end || *rest != ':') return std::nullopt;
   line.hash = std::string(rest + 1, end);
-  const bool is_hex = line.hash.find_first_not_of("0123456789abcdef") == std::string::npos;
-  if (!is_hex || line.hash.size() != hash_digits) return std::nullopt;
+  if (!from_hex<32>(line.hash)) return std::nullopt;
   return line;
 }
 

@@ -1,7 +1,7 @@
 #include "admin/jobs/job_lines.hpp"
 
 #include "core/bytes/base64.hpp"
-#include "core/naming/record_handle.hpp"
+#include "core/bytes/hex.hpp"
 #include "json/value.hpp"
 #include "json/writer.hpp"
 

@@ -1,6 +1,7 @@
 #include "admin/login/tokens.hpp"
 
 #include "core/bytes/ascii.hpp"
+#include "core/bytes/hex.hpp"
 
 #include <idem/fingerprint.hpp>
 #include <idem/limits.hpp>
@@ -12,12 +13,6 @@ namespace idem::admin {
 namespace {
 
 constexpr std::string_view prefix = "idem_";
-constexpr std::size_t digits = 64;
-
-bool is_hex(std::string_view text) noexcept {
-  return std::ranges::all_of(
-      text, [](char c) { return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'f'); });
-}
 
 std::string_view without_end(std::string_view text) noexcept {
   while (text.ends_with('\n') || text.ends_with('\r') || text.ends_with(' ')) text.remove_suffix(1);
@@ -32,20 +27,10 @@ std::string_view next_part(std::string_view& line) noexcept {
   return part;
 }
 
-std::optional<Digest> parse_digest(std::string_view hex) {
-  Digest digest{};
-  if (hex.size() != 2 * digest.size() || !is_hex(hex)) return std::nullopt;
-  const auto value = [](char c) { return c <= '9' ? c - '0' : c - 'a' + 10; };
-  for (std::size_t i = 0; i < digest.size(); ++i) {
-    digest[i] = static_cast<std::uint8_t>((value(hex[2 * i]) << 4) | value(hex[2 * i + 1]));
-  }
-  return digest;
-}
-
 std::expected<TokenEntry, std::string> parse_entry(std::string_view line) {
   const auto name = next_part(line);
   const auto role = parse_role(next_part(line));
-  const auto digest = parse_digest(next_part(line));
+  const auto digest = from_hex<sizeof(Digest)>(next_part(line));
   const auto made_at = next_part(line);
   if (!is_token_name(name)) return std::unexpected("the name has 1 to 64 visible characters");
   if (!role) return std::unexpected("the role is viewer, support or operator");
@@ -96,8 +81,7 @@ std::string make_token() {
 }
 
 bool is_token(std::string_view text) noexcept {
-  return text.size() == prefix.size() + digits && text.starts_with(prefix) &&
-         is_hex(text.substr(prefix.size()));
+  return text.starts_with(prefix) && from_hex<32>(text.substr(prefix.size())).has_value();
 }
 
 std::expected<std::vector<TokenEntry>, std::string> parse_tokens(std::string_view content) {

@@ -1,5 +1,6 @@
 #include "check/report/escape.hpp"
 
+#include "core/bytes/hex.hpp"
 #include "core/bytes/utf8.hpp"
 
 #include <algorithm>
@@ -8,8 +9,6 @@
 
 namespace idem::check {
 namespace {
-
-constexpr std::string_view digits = "0123456789abcdef";
 
 using Range = std::pair<char32_t, char32_t>;
 
@@ -47,14 +46,12 @@ char32_t code_point(std::string_view bytes) {
 }
 
 /// "\x1b"
-std::string byte_escape(unsigned char byte) {
-  return {'\\', 'x', digits[byte >> 4U], digits[byte & 15U]};
-}
+std::string byte_escape(char byte) { return "\\x" + hex_of({&byte, 1}); }
 
 /// "\u{202e}"
 std::string character_escape(char32_t c) {
   std::string hex;
-  for (; c != 0; c >>= 4U) hex.insert(hex.begin(), digits[c & 15U]);
+  for (; c != 0; c >>= 4U) hex.insert(hex.begin(), hex_digits[c & 15U]);
   return "\\u{" + hex + "}";
 }
 
@@ -94,7 +91,7 @@ void read(std::string_view text, LineEnds ends, Show show, StandIn stand_in) {
     at += bytes.size();
     const bool stays = c == '\n' || c == '\t' || (c == '\r' && ends == LineEnds::kept);
     if (size == 0 || (size == 1 && is_invisible(static_cast<unsigned char>(c)) && !stays)) {
-      stand_in(byte_escape(static_cast<unsigned char>(c)));
+      stand_in(byte_escape(c));
     } else if (size > 1 && is_invisible(code_point(bytes))) {
       stand_in(character_escape(code_point(bytes)));
     } else {
@@ -165,7 +162,7 @@ std::string uri_text(std::string_view text) {
       continue;
     }
     const auto byte = static_cast<unsigned char>(c);
-    out += {'%', digits[byte >> 4U], digits[byte & 15U]};
+    out += {'%', hex_digits[byte >> 4U], hex_digits[byte & 15U]};
   }
   return out;
 }

@@ -1,8 +1,8 @@
 #include "cli/commands/admin_values.hpp"
 
 #include "cli/settings/units.hpp"
+#include "core/bytes/hex.hpp"
 #include "core/bytes/rfc3339.hpp"
-#include "core/naming/record_handle.hpp"
 
 namespace idem::cli {
 

@@ -3,6 +3,7 @@
 #include "admin/audit/audit_trail.hpp"
 #include "cli/terminal/messages.hpp"
 #include "cli/terminal/terminal.hpp"
+#include "core/bytes/hex.hpp"
 #include "core/bytes/last_words.hpp"
 #include "core/exchange/problem.hpp"
 
@@ -59,7 +60,7 @@ void append_text_value(std::string& line, std::string_view value) {
   line += '"';
   for (const char c : value) {
     if (!is_visible(c) && c != ' ') {
-      line += fmt::format("\\x{:02x}", static_cast<unsigned char>(c));
+      line += "\\x" + hex_of({&c, 1});
       continue;
     }
     if (c == '"' || c == '\\') line += '\\';

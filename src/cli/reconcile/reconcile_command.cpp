@@ -1,7 +1,7 @@
 #include "cli/reconcile/reconcile_command.hpp"
 
 #include "cli/exit_code.hpp"
-#include "core/naming/record_handle.hpp"
+#include "core/bytes/hex.hpp"
 
 #include <idem/key.hpp>
 #include <idem/limits.hpp>

@@ -6,9 +6,9 @@
 #include "cli/reconcile/reconcile_export.hpp"
 #include "compare/amount.hpp"
 #include "core/bytes/base64.hpp"
+#include "core/bytes/hex.hpp"
 #include "core/bytes/rfc3339.hpp"
 #include "core/json/scalars.hpp"
-#include "core/naming/record_handle.hpp"
 #include "core/record/stored_fence.hpp"
 #include "json/writer.hpp"
 

@@ -3,6 +3,7 @@
 
 #include "core/bytes/ascii.hpp"
 #include "core/bytes/base64.hpp"
+#include "core/bytes/hex.hpp"
 
 #include <openssl/crypto.h>
 #include <openssl/evp.h>
@@ -28,16 +29,6 @@ std::optional<std::int64_t> seconds_in(std::string_view text) {
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
   if (error != std::errc{} || end != text.data() + text.size() || value < 0) return std::nullopt;
   return value;
-}
-
-std::string hex(std::string_view bytes) {
-  static constexpr char digits[] = "0123456789abcdef";
-  std::string text;
-  for (const char c : bytes) {
-    const auto byte = static_cast<unsigned char>(c);
-    text += {digits[byte >> 4], digits[byte & 15]};
-  }
-  return text;
 }
 
 /// Whether one of the signatures in the head belongs to one of the secrets. Compares all of them.
@@ -101,7 +92,7 @@ std::expected<void, std::string> check_stripe(const EventSignature& by, const Si
   }
   if (auto timely = check_time(timestamp, now); !timely) return timely;
   const std::string text = timestamp + "." + std::string(body);
-  if (!is_signed(by, offered, text, hex)) return std::unexpected(forged);
+  if (!is_signed(by, offered, text, hex_of)) return std::unexpected(forged);
   return {};
 }
 
@@ -110,7 +101,7 @@ std::expected<void, std::string> check_hmac(const EventSignature& by, const Sign
   if (!head.signature.starts_with(by.prefix)) return std::unexpected(forged);
   const std::string_view offered = head.signature.substr(by.prefix.size());
   const std::string text(body);
-  const bool fits = is_signed(by, {lower_case(offered)}, text, hex) ||
+  const bool fits = is_signed(by, {lower_case(offered)}, text, hex_of) ||
                     is_signed(by, {std::string(offered)}, text, to_base64);
   if (!fits) return std::unexpected(forged);
   return {};

@@ -2,10 +2,10 @@
 
 #include "core/bytes/base64.hpp"
 #include "core/bytes/digests.hpp"
+#include "core/bytes/hex.hpp"
 #include "core/exchange/problem.hpp"
 #include "core/json/place.hpp"
 #include "core/json/scalars.hpp"
-#include "core/naming/record_handle.hpp"
 
 #include <idem/worker_limits.hpp>
 

@@ -1,6 +1,7 @@
 #include "core/key/key_item.hpp"
 
 #include "core/bytes/ascii.hpp"
+#include "core/bytes/hex.hpp"
 #include "core/bytes/utf8.hpp"
 
 #include <algorithm>
@@ -132,9 +133,6 @@ bool ItemReader::skip_byte_sequence() {
 bool ItemReader::skip_display_string() {
   take('%');
   if (!take('"')) return false;
-  const auto nibble = [](char c) {
-    return is_digit(c) ? c - '0' : c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
-  };
   std::string bytes;
   while (!rest_.empty()) {
     const char c = rest_.front();
@@ -145,8 +143,9 @@ bool ItemReader::skip_display_string() {
       bytes += c;
       continue;
     }
-    if (rest_.size() < 2 || nibble(rest_[0]) < 0 || nibble(rest_[1]) < 0) return false;
-    bytes += static_cast<char>(nibble(rest_[0]) * 16 + nibble(rest_[1]));
+    const auto byte = from_hex<1>(rest_.substr(0, 2));
+    if (!byte) return false;
+    bytes += static_cast<char>(byte->front());
     rest_.remove_prefix(2);
   }
   return false;

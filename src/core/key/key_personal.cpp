@@ -140,9 +140,7 @@ bool is_uuid(std::string_view key) noexcept {
   if (key.size() != 36) return false;
   for (std::size_t i = 0; i < key.size(); ++i) {
     const bool dash = i == 8 || i == 13 || i == 18 || i == 23;
-    const char c = key[i];
-    const bool hex = is_digit(c) || (c >= 'a' && c <= 'f') || (c >= 'A' && c <= 'F');
-    if (dash ? c != '-' : !hex) return false;
+    if (dash ? key[i] != '-' : hex_value(key[i]) < 0) return false;
   }
   return true;
 }

@@ -2,9 +2,9 @@
 
 #include "core/bytes/ascii.hpp"
 #include "core/bytes/digests.hpp"
+#include "core/bytes/hex.hpp"
 
 #include <algorithm>
-#include <charconv>
 
 namespace idem {
 namespace {
@@ -16,17 +16,6 @@ std::string padded(unsigned number, std::size_t digits) {
   std::string text = std::to_string(number);
   if (text.size() < digits) text.insert(0, digits - text.size(), '0');
   return text;
-}
-
-/// Lower-case hex, as to_hex() writes it.
-bool parse_ref(std::string_view text, RecordId& id) {
-  if (text.size() != ref_digits) return false;
-  for (std::size_t i = 0; i < id.bytes.size(); ++i) {
-    const char* const at = text.data() + 2 * i;
-    const auto parsed = std::from_chars(at, at + 2, id.bytes[i], 16);
-    if (parsed.ec != std::errc{} || parsed.ptr != at + 2) return false;
-  }
-  return to_hex(id.bytes) == text;
 }
 
 }  // namespace
@@ -67,11 +56,10 @@ std::string behind_find_day(std::string_view day) {
 std::string FindLine::text() const { return to_hex(id.bytes) + " " + found_by; }
 
 std::optional<FindLine> FindLine::parse(std::string_view text) {
-  FindLine line;
   if (text.size() <= ref_digits + 1 || text[ref_digits] != ' ') return std::nullopt;
-  if (!parse_ref(text.substr(0, ref_digits), line.id)) return std::nullopt;
-  line.found_by = text.substr(ref_digits + 1);
-  return line;
+  const auto id = parse_handle(text.substr(0, ref_digits));
+  if (!id) return std::nullopt;
+  return FindLine{*id, std::string(text.substr(ref_digits + 1))};
 }
 
 std::string FindNote::text() const {

@@ -1,6 +1,7 @@
 #include "core/record/restore_note.hpp"
 
 #include "core/bytes/ascii.hpp"
+#include "core/bytes/hex.hpp"
 #include "core/bytes/rfc3339.hpp"
 
 #include <algorithm>
@@ -33,16 +34,6 @@ std::optional<std::uint64_t> decimal_in(std::string_view digits) {
   return number;
 }
 
-std::optional<RecordId> hex_id_in(std::string_view hex) {
-  RecordId id{};
-  if (hex.size() != 2 * id.bytes.size()) return std::nullopt;
-  for (std::size_t i = 0; i < id.bytes.size(); ++i) {
-    const char* const digits = hex.data() + 2 * i;
-    if (std::from_chars(digits, digits + 2, id.bytes[i], 16).ptr != digits + 2) return std::nullopt;
-  }
-  return id;
-}
-
 }  // namespace
 
 std::string to_line(const RestoreNote& note) {
@@ -72,7 +63,7 @@ std::optional<RestoreNote> parse_restore_note(std::string_view line) {
                    .pending = *pending,
                    .failed_retryable = *failed_retryable};
   for (std::string_view rest = fields["first"]; !rest.empty();) {
-    const auto id = hex_id_in(take_until(rest, ','));
+    const auto id = parse_handle(take_until(rest, ','));
     if (!id) return std::nullopt;
     note.first.push_back(*id);
   }

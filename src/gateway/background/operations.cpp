@@ -1,9 +1,9 @@
 #include "gateway/background/operations.hpp"
 
+#include "core/bytes/hex.hpp"
 #include "core/bytes/rfc3339.hpp"
 #include "core/exchange/answers.hpp"
 #include "core/exchange/preferences.hpp"
-#include "core/naming/record_handle.hpp"
 #include "core/naming/shadow_names.hpp"
 #include "gateway/background/dispatcher.hpp"
 #include "gateway/keyed/answers_under_way.hpp"

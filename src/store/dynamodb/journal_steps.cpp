@@ -3,11 +3,10 @@
 #include "core/bytes/byte_cursor.hpp"
 #include "core/bytes/checksum.hpp"
 #include "core/bytes/digests.hpp"
+#include "core/bytes/hex.hpp"
 #include "store/dynamodb/dynamodb_limits.hpp"
 #include "store/dynamodb/query.hpp"
 #include "store/dynamodb/table.hpp"
-
-#include <fmt/format.h>
 
 #include <algorithm>
 #include <cstdlib>
@@ -38,11 +37,7 @@ std::uint64_t sequence_in(std::string_view bytes) {
   return seq;
 }
 
-std::string lines_partition(std::string_view name) {
-  std::string partition = "l";
-  for (const char byte : name) partition += fmt::format("{:02x}", static_cast<std::uint8_t>(byte));
-  return partition;
-}
+std::string lines_partition(std::string_view name) { return 'l' + hex_of(name); }
 
 /// Where the line lies is a part of what its checksum covers.
 std::string place_of(const std::string& journal, std::uint64_t seq) {

@@ -2,6 +2,7 @@
 
 #include "core/bytes/byte_cursor.hpp"
 #include "core/bytes/checksum.hpp"
+#include "core/bytes/hex.hpp"
 #include "core/record/stored_evidence.hpp"
 #include "core/record/stored_fence.hpp"
 #include "core/record/stored_response_codec.hpp"
@@ -77,12 +78,8 @@ class Summed {
     text_ += digits;
   }
   void bytes(std::string_view bytes) {
-    static constexpr char digits[] = "0123456789ABCDEF";
     next();
-    for (const char c : bytes) {
-      text_ += digits[static_cast<std::uint8_t>(c) >> 4];
-      text_ += digits[static_cast<std::uint8_t>(c) & 15];
-    }
+    append_hex(text_, bytes, capital_hex_digits);
   }
   std::uint32_t sum() const noexcept { return crc32(text_); }
 

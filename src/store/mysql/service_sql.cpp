@@ -1,6 +1,7 @@
 #include "store/mysql/service_sql.hpp"
 
 #include "core/bytes/ascii.hpp"
+#include "core/bytes/hex.hpp"
 #include "store/named_values.hpp"
 
 #include <fmt/format.h>
@@ -113,17 +114,6 @@ class Scan {
   std::size_t number_ = 0;
   bool is_silent_ = false;
 };
-
-std::string hex_of(std::string_view bytes) {
-  static constexpr char digits[] = "0123456789abcdef";
-  std::string text;
-  text.reserve(bytes.size() * 2);
-  for (const char c : bytes) {
-    text += digits[static_cast<unsigned char>(c) >> 4];
-    text += digits[static_cast<unsigned char>(c) & 15];
-  }
-  return text;
-}
 
 struct Literal {
   using Made = std::expected<std::string, std::string>;

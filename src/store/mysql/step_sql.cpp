@@ -1,5 +1,6 @@
 #include "store/mysql/step_sql.hpp"
 
+#include "core/bytes/hex.hpp"
 #include "core/record/stored_fence.hpp"
 #include "core/record/stored_response_codec.hpp"
 
@@ -10,11 +11,7 @@
 namespace idem::mysql {
 namespace {
 
-std::string hex(std::string_view bytes) {
-  std::string text("_binary x'");
-  for (const char c : bytes) text += fmt::format("{:02x}", static_cast<unsigned char>(c));
-  return text += '\'';
-}
+std::string hex(std::string_view bytes) { return "_binary x'" + hex_of(bytes) + '\''; }
 
 template <std::size_t N>
 std::string hex(const std::array<std::uint8_t, N>& bytes) {

@@ -1,5 +1,6 @@
 #include "store/postgres/put_record.hpp"
 
+#include "core/bytes/hex.hpp"
 #include "core/bytes/rfc3339.hpp"
 #include "core/json/string.hpp"
 #include "core/record/stored_fence.hpp"
@@ -18,16 +19,7 @@ constexpr std::string_view put_durably_sql =
     "SELECT * FROM idem.put_records($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)";
 
 /// A bytea's text form (PostgreSQL documentation, "Binary Data Types").
-std::string hex_text(std::string_view bytes) {
-  static constexpr char digits[] = "0123456789abcdef";
-  std::string text = "\\x";
-  for (const char byte : bytes) {
-    const auto value = static_cast<unsigned char>(byte);
-    text += digits[value >> 4U];
-    text += digits[value & 15U];
-  }
-  return text;
-}
+std::string hex_text(std::string_view bytes) { return "\\x" + hex_of(bytes); }
 
 /// The columns of a row by their names, as a JSON object; an absent one is NULL.
 class Columns {

@@ -1,6 +1,7 @@
 #include "store/postgres/values.hpp"
 
 #include "core/bytes/ascii.hpp"
+#include "core/bytes/hex.hpp"
 #include "core/bytes/utf8.hpp"
 #include "core/record/stored_fence.hpp"
 
@@ -210,14 +211,7 @@ Params::Raw Params::raw() const {
 }
 
 std::string as_text(std::string_view bytes) {
-  if (is_plain(bytes)) return std::string(bytes);
-  static constexpr char digits[] = "0123456789abcdef";
-  std::string text(escape);
-  for (const char c : bytes) {
-    text += digits[static_cast<unsigned char>(c) >> 4];
-    text += digits[static_cast<unsigned char>(c) & 15];
-  }
-  return text;
+  return is_plain(bytes) ? std::string(bytes) : std::string(escape) + hex_of(bytes);
 }
 
 std::string from_text(std::string_view text) {

@@ -1,5 +1,7 @@
 #include "store/redis/scripts.hpp"
 
+#include "core/bytes/hex.hpp"
+
 #include <idem/assert.hpp>
 
 #include <fmt/format.h>
@@ -24,9 +26,7 @@ std::string sha1_of(std::string_view text) {
   std::array<unsigned char, EVP_MAX_MD_SIZE> digest{};
   unsigned size = 0;
   IDEM_ASSERT(EVP_Digest(text.data(), text.size(), digest.data(), &size, EVP_sha1(), nullptr) == 1);
-  std::string hex;
-  for (unsigned i = 0; i < size; ++i) hex += fmt::format("{:02x}", digest[i]);
-  return hex;
+  return hex_of({reinterpret_cast<const char*>(digest.data()), size});
 }
 
 Script::Script(std::string_view name, std::string_view flags)

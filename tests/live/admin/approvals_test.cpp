@@ -2,6 +2,7 @@
 
 #include <thread>
 
+#include "core/bytes/hex.hpp"
 #include "support/admin.hpp"
 #include "support/back_off.hpp"
 #include "support/encrypted.hpp"
@@ -356,10 +357,8 @@ TEST_F(SealedApprovals, V29_S14_an_order_that_waits_is_not_in_the_stores_files) 
     EXPECT_NE(stored.find("approval/" + id), std::string::npos);
   }
   for (const std::string& text : {std::string("Zm91bmQ="), std::string("the bank's list")}) {
-    std::string digits;  // A dump of PostgreSQL.
-    for (const char c : text) digits += fmt::format("{:02x}", static_cast<unsigned char>(c));
     EXPECT_EQ(stored.find(text), std::string::npos) << text;
-    EXPECT_EQ(stored.find(digits), std::string::npos) << text;
+    EXPECT_EQ(stored.find(hex_of(text)), std::string::npos) << text << " in a dump of PostgreSQL";
   }
   restart_with(true);
   EXPECT_EQ(act("bob", id, "approve").status, 200);

@@ -2,7 +2,7 @@
 
 #include <idem/foreign_call.hpp>
 
-#include "core/naming/record_handle.hpp"
+#include "core/bytes/hex.hpp"
 #include "live/background/events.hpp"
 
 /// Lost outcomes, settled by the provider's own events.

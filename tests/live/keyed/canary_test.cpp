@@ -3,6 +3,7 @@
 #include <array>
 #include <filesystem>
 
+#include "core/bytes/hex.hpp"
 #include "support/admin.hpp"
 
 namespace idem::test {
@@ -34,9 +35,8 @@ class Canary : public Operated, public testing::WithParamInterface<const char*> 
   void find_none(const std::string& text, const std::string& where) {
     for (const auto& canary : canaries) {
       EXPECT_EQ(text.find(canary), std::string::npos) << canary << " is in " << where;
-      std::string hex;
-      for (const char c : canary) hex += fmt::format("{:02x}", static_cast<unsigned char>(c));
-      EXPECT_EQ(text.find(hex), std::string::npos) << canary << " is, in hex, in " << where;
+      EXPECT_EQ(text.find(hex_of(canary)), std::string::npos)
+          << canary << " is, in hex, in " << where;
     }
   }
   std::string environment() {

@@ -1,5 +1,5 @@
 #include "core/bytes/digests.hpp"
-#include "core/naming/record_handle.hpp"
+#include "core/bytes/hex.hpp"
 #include "store_conformance/mysql/asking.hpp"
 
 #include <idem/fingerprint.hpp>
@@ -11,12 +11,6 @@
 /// The procedures that a service calls in its own transaction (protocol.md §17), on MariaDB.
 namespace idem::test {
 namespace {
-
-std::string hex_of(std::string_view bytes) {
-  std::string text;
-  for (const char c : bytes) text += fmt::format("{:02x}", static_cast<unsigned char>(c));
-  return text;
-}
 
 constexpr unsigned stale = 31001;
 constexpr unsigned settled = 31002;

@@ -3,7 +3,7 @@
 #include "admin/deciding.hpp"
 #include "admin/keys.hpp"
 #include "admin/outbox.hpp"
-#include "core/naming/record_handle.hpp"
+#include "core/bytes/hex.hpp"
 #include "store/internal_sql.hpp"
 #include "unit/admin/admin_over_store.hpp"
 

@@ -1,16 +1,14 @@
 #include "gateway/auth/jwt/jwt.hpp"
 
 #include "core/bytes/ascii.hpp"
+#include "core/bytes/digests.hpp"
 #include "gateway/auth/jwt/base64url.hpp"
 #include "gateway/auth/jwt/claims.hpp"
 #include "gateway/auth/jwt/key_set.hpp"
 
 #include <idem/limits.hpp>
 
-#include <openssl/sha.h>
-
 #include <algorithm>
-#include <array>
 #include <cmath>
 #include <fstream>
 #include <iterator>
@@ -46,17 +44,8 @@ std::optional<Moment> moment_of(const JsonObject& claims, std::string_view name)
   return Moment(Millis(static_cast<std::int64_t>(std::floor(*seconds * 1000))));
 }
 
-std::string issuer_digest(std::string_view issuer) {
-  std::array<unsigned char, SHA256_DIGEST_LENGTH> digest{};
-  SHA256(reinterpret_cast<const unsigned char*>(issuer.data()), issuer.size(), digest.data());
-  static constexpr std::string_view digits = "0123456789abcdef";
-  std::string hex;
-  for (std::size_t i = 0; i < 16; ++i) {
-    hex += digits[digest[i] >> 4U];
-    hex += digits[digest[i] & 15U];
-  }
-  return hex;
-}
+/// The first half of SHA-256, in hexadecimal digits.
+std::string issuer_digest(std::string_view issuer) { return to_hex(sha256(issuer)).substr(0, 32); }
 
 struct Parts {
   std::string_view signed_text;

@@ -1,5 +1,6 @@
 #include "core/evidence/event_source.hpp"
 #include "core/bytes/base64.hpp"
+#include "core/bytes/hex.hpp"
 
 #include <idem/limits.hpp>
 #include <idem/webhook.hpp>
@@ -18,22 +19,13 @@ constexpr std::int64_t now = 1'800'000'000;
 constexpr std::string_view body = R"({"type":"charge.succeeded","data":{"id":"ch_1"}})";
 const std::string secret_text = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw";
 
-std::string hex(std::string_view bytes) {
-  std::string text;
-  for (const char c : bytes) {
-    text += "0123456789abcdef"[static_cast<unsigned char>(c) >> 4];
-    text += "0123456789abcdef"[static_cast<unsigned char>(c) & 15];
-  }
-  return text;
-}
-
 EventSignature standard() {
   return {.scheme = Scheme::standard, .secrets = {*event_secret(Scheme::standard, secret_text)}};
 }
 
 TEST(EventSignature, the_mac_is_the_one_of_the_rfc) {
   // RFC 4231, test case 2.
-  EXPECT_EQ(hex(hmac_sha256("Jefe", "what do ya want for nothing?")),
+  EXPECT_EQ(hex_of(hmac_sha256("Jefe", "what do ya want for nothing?")),
             "5bdcc146bf60754e6a042426089575c75a003f089d2739839dec58b964ec3843");
 }
 
@@ -88,7 +80,7 @@ TEST(EventSignature, S19_times_more_than_five_minutes_away_are_refused) {
 TEST(EventSignature, S19_one_field_with_time_and_signatures) {
   const EventSignature by{.scheme = Scheme::stripe, .secrets = {"sixteen bytes are enough"}};
   const std::string time = std::to_string(now);
-  const std::string right = hex(hmac_sha256(by.secrets[0], time + "." + std::string(body)));
+  const std::string right = hex_of(hmac_sha256(by.secrets[0], time + "." + std::string(body)));
   const auto check = [&](const std::string& field) {
     return check_signature(by, {{}, {}, field}, body, now).has_value();
   };
@@ -108,11 +100,11 @@ TEST(EventSignature, S19_a_mac_of_the_body_in_one_field) {
   const auto check = [&](const std::string& field) {
     return check_signature(by, {{}, {}, field}, body, now).has_value();
   };
-  EXPECT_TRUE(check("sha256=" + hex(mac)));
+  EXPECT_TRUE(check("sha256=" + hex_of(mac)));
   EXPECT_TRUE(check("sha256=" + to_base64(mac)));
-  EXPECT_FALSE(check(hex(mac)));
+  EXPECT_FALSE(check(hex_of(mac)));
   EXPECT_FALSE(check("sha256="));
-  EXPECT_FALSE(check("sha256=" + hex(mac).substr(1)));
+  EXPECT_FALSE(check("sha256=" + hex_of(mac).substr(1)));
 }
 
 TEST(EventSignature, short_secrets_are_none) {
