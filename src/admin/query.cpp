@@ -1,30 +1,12 @@
 #include "admin/query.hpp"
 
 #include "core/bytes/ascii.hpp"
+#include "core/bytes/percent.hpp"
 
 #include <algorithm>
-#include <optional>
 
 namespace idem::admin {
 namespace {
-
-std::optional<std::string> decode(std::string_view text) {
-  std::string decoded;
-  for (std::size_t i = 0; i < text.size(); ++i) {
-    if (text[i] == '+') {
-      decoded += ' ';
-    } else if (text[i] != '%') {
-      decoded += text[i];
-    } else {
-      const int high = i + 2 < text.size() ? hex_value(text[i + 1]) : -1;
-      const int low = i + 2 < text.size() ? hex_value(text[i + 2]) : -1;
-      if (high < 0 || low < 0) return std::nullopt;
-      decoded += static_cast<char>(high * 16 + low);
-      i += 2;
-    }
-  }
-  return decoded;
-}
 
 std::string enumerated(std::span<const std::string_view> names) {
   std::string all;
@@ -42,8 +24,8 @@ std::expected<std::vector<std::pair<std::string, std::string>>, std::string> par
   std::vector<std::pair<std::string, std::string>> pairs;
   while (!query.empty()) {
     auto part = take_until(query, '&');
-    auto name = decode(take_until(part, '='));
-    auto value = decode(part);
+    auto name = percent_decoded(take_until(part, '='), Plus::is_blank);
+    auto value = percent_decoded(part, Plus::is_blank);
     if (!name || std::ranges::find(known, *name) == known.end()) {
       return std::unexpected("a parameter is none of " + enumerated(known));
     }

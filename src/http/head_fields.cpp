@@ -1,6 +1,7 @@
 #include "http/head_fields.hpp"
 
 #include "core/bytes/ascii.hpp"
+#include "core/bytes/percent.hpp"
 #include "http/characters.hpp"
 #include "idem/limits.hpp"
 
@@ -136,13 +137,8 @@ bool looks_like_framing(std::string_view name) noexcept {
   std::string_view wanted;
   std::size_t matched = 0;
   for (std::size_t i = 0; i < name.size(); ++i) {
-    char letter = name[i];
     // `Transfer-%45ncoding`: a server that decodes escapes sees the letter.
-    if (letter == '%' && name.size() - i > 2 && is_char(name[i + 1], char_hex) &&
-        is_char(name[i + 2], char_hex)) {
-      letter = static_cast<char>(hex_value(name[i + 1]) << 4 | hex_value(name[i + 2]));
-      i += 2;
-    }
+    char letter = decoded_at(name, i, Plus::is_itself);
     if (!is_char(letter, char_letter)) continue;
     letter = lower_letter(letter);
     if (matched == 0) wanted = letter == 'c' ? length : encoding;
@@ -154,9 +150,7 @@ bool looks_like_framing(std::string_view name) noexcept {
 
 bool has_escape(std::string_view name) noexcept {
   for (auto at = name.find('%'); at != std::string_view::npos; at = name.find('%', at + 1)) {
-    const bool escapes =
-        name.size() - at > 2 && is_char(name[at + 1], char_hex) && is_char(name[at + 2], char_hex);
-    if (escapes) return true;
+    if (escaped_byte(name, at) >= 0) return true;
   }
   return false;
 }

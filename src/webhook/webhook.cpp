@@ -1,3 +1,4 @@
+#include "core/bytes/percent.hpp"
 #include "core/bytes/rfc3339.hpp"
 #include "webhook/fetch.hpp"
 
@@ -47,17 +48,7 @@ CallEnd answered(const FetchAnswer& head) {
 /// CloudEvents 1.0, HTTP protocol binding §3.1.3.2: encodes all but visible ASCII, and the
 /// characters of escapes and quotations.
 std::string encoded(std::string_view text) {
-  static constexpr char digits[] = "0123456789ABCDEF";
-  std::string out;
-  for (const char c : text) {
-    if (c > ' ' && c <= '~' && c != '"' && c != '%') {
-      out += c;
-      continue;
-    }
-    const auto byte = static_cast<unsigned char>(c);
-    out += {'%', digits[byte >> 4], digits[byte & 15]};
-  }
-  return out;
+  return percent_encoded(text, [](char c) { return c > ' ' && c <= '~' && c != '"' && c != '%'; });
 }
 
 /// Values come from a message: no byte of them may end the line.

@@ -6,6 +6,7 @@
 #include <cstdlib>
 #include <map>
 
+#include "core/bytes/percent.hpp"
 #include "support/external_data.hpp"
 #include "support/json.hpp"
 #include "support/shared_store.hpp"
@@ -13,24 +14,6 @@
 
 namespace idem::test {
 namespace {
-
-/// As a target's query needs it: everything but letters, digits and '-' escaped.
-std::string percent_encoded(std::string_view text) {
-  constexpr std::string_view digits = "0123456789ABCDEF";
-  std::string out;
-  for (const unsigned char c : text) {
-    const bool plain =
-        (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '-';
-    if (plain) {
-      out += static_cast<char>(c);
-    } else {
-      out += '%';
-      out += digits[c >> 4U];
-      out += digits[c & 15U];
-    }
-  }
-  return out;
-}
 
 KeyCounts counts_of(const Json& entry) {
   KeyCounts counts{.effects = static_cast<int>(entry["effects"].integer),

@@ -1,6 +1,7 @@
 #include "check/report/escape.hpp"
 
 #include "core/bytes/hex.hpp"
+#include "core/bytes/percent.hpp"
 #include "core/bytes/utf8.hpp"
 
 #include <algorithm>
@@ -59,9 +60,6 @@ bool is_blank(char c) { return c == ' ' || c == '\t' || c == '\r' || c == '\n'; 
 
 bool is_letter_or_digit(char c) {
   return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9');
-}
-bool is_hex_digit(char c) {
-  return (c >= 'a' && c <= 'f') || (c >= 'A' && c <= 'F') || (c >= '0' && c <= '9');
 }
 
 /// The end of the run of blanks that begins at `at`.
@@ -154,15 +152,12 @@ std::string uri_text(std::string_view text) {
   for (std::size_t at = 0; at < text.size(); ++at) {
     const char c = text[at];
     const bool is_bracket = (c == '[' || c == ']') && at < path;  // Of an IPv6 address.
-    const bool is_encoded = c == '%' && at + 2 < text.size() && is_hex_digit(text[at + 1]) &&
-                            is_hex_digit(text[at + 2]);
-    if (is_letter_or_digit(c) || allowed.contains(c) || is_bracket || is_encoded ||
-        at == fragment) {
+    if (is_letter_or_digit(c) || allowed.contains(c) || is_bracket || at == fragment ||
+        escaped_byte(text, at) >= 0) {
       out += c;
-      continue;
+    } else {
+      append_escaped_byte(out, c);
     }
-    const auto byte = static_cast<unsigned char>(c);
-    out += {'%', hex_digits[byte >> 4U], hex_digits[byte & 15U]};
   }
   return out;
 }

@@ -1,6 +1,7 @@
 #include "core/fingerprint/form_fields.hpp"
 
 #include "core/bytes/ascii.hpp"
+#include "core/bytes/percent.hpp"
 #include "core/bytes/utf8.hpp"
 
 #include <idem/limits.hpp>
@@ -23,10 +24,7 @@ bool is_well_formed(std::string_view body) noexcept {
   for (std::size_t i = 0; i < body.size(); ++i) {
     const char c = body[i];
     if (c <= ' ' || c >= 0x7F || c == ';') return false;
-    if (c != '%') continue;
-    if (i + 2 >= body.size() || hex_value(body[i + 1]) < 0 || hex_value(body[i + 2]) < 0) {
-      return false;
-    }
+    if (c == '%' && escaped_byte(body, i) < 0) return false;
   }
   return true;
 }
@@ -37,13 +35,7 @@ std::optional<std::string> decoded_name(std::string_view spelled) {
   std::string name;
   name.reserve(spelled.size());
   for (std::size_t i = 0; i < spelled.size(); ++i) {
-    char c = spelled[i];
-    if (c == '%') {
-      c = static_cast<char>(hex_value(spelled[i + 1]) * 16 + hex_value(spelled[i + 2]));
-      i += 2;
-    } else if (c == '+') {
-      c = ' ';
-    }
+    const char c = decoded_at(spelled, i, Plus::is_blank);
     if (static_cast<unsigned char>(c) < 0x20 || static_cast<unsigned char>(c) >= 0x7F) {
       return std::nullopt;
     }
@@ -151,23 +143,11 @@ bool order_matters(std::span<const FormField> names) noexcept {
   return false;
 }
 
-// The character at `i`, and `i` at its last byte. Broken escapes stay as they are.
-char decoded_at(std::string_view spelled, std::size_t& i, bool plus_is_blank) {
-  const char c = spelled[i];
-  if (c == '+' && plus_is_blank) return ' ';
-  if (c != '%' || i + 2 >= spelled.size()) return c;
-  const int high = hex_value(spelled[i + 1]);
-  const int low = hex_value(spelled[i + 2]);
-  if (high < 0 || low < 0) return c;
-  i += 2;
-  return static_cast<char>(high * 16 + low);
-}
-
 // One spelling for `a.b`, `a[b]`, `A_b`, and for `a[1]` and `a[01]`.
 void append_loose_name(std::string& out, std::string_view spelled) {
   const std::size_t begin = out.size();
   for (std::size_t i = 0; i < spelled.size(); ++i) {
-    char c = lower_letter(decoded_at(spelled, i, true));
+    char c = lower_letter(decoded_at(spelled, i, Plus::is_blank));
     if (c == ']') continue;
     if (c == '.' || c == ' ' || c == '[') c = '_';
     if (is_digit(c) && out.ends_with("_0") && out.size() - begin >= 2) out.pop_back();
@@ -186,7 +166,8 @@ std::vector<std::string> said_by(std::string_view fields) {
     said.reserve(field.size() + 1);
     append_loose_name(said, field.substr(0, equals));
     said += '=';
-    for (std::size_t i = equals + 1; i < field.size(); ++i) said += decoded_at(field, i, true);
+    for (std::size_t i = equals + 1; i < field.size(); ++i)
+      said += decoded_at(field, i, Plus::is_blank);
     all.push_back(std::move(said));
   }
   std::ranges::sort(all);
@@ -229,7 +210,8 @@ std::optional<Digest> form_values_digest(std::string_view body) {
 std::string target_values(std::string_view target) {
   const auto query = std::min(target.find('?'), target.size());
   std::string values;
-  for (std::size_t i = 0; i < query; ++i) values += decoded_at(target.substr(0, query), i, false);
+  for (std::size_t i = 0; i < query; ++i)
+    values += decoded_at(target.substr(0, query), i, Plus::is_itself);
   if (query == target.size()) return values;
   char before = '?';
   for (const std::string& said : said_by(target.substr(query + 1))) {

@@ -1,6 +1,7 @@
 #include "core/fingerprint/method_override.hpp"
 
 #include "core/bytes/ascii.hpp"
+#include "core/bytes/percent.hpp"
 #include "core/fingerprint/media_type.hpp"
 #include "core/fingerprint/plain_name.hpp"
 #include "core/json/place.hpp"
@@ -29,16 +30,7 @@ bool is_token(std::string_view text) noexcept {
 std::string decoded(std::string_view text) {
   std::string plain;
   plain.reserve(text.size());
-  for (std::size_t i = 0; i < text.size(); ++i) {
-    const bool escaped = text[i] == '%' && i + 2 < text.size() && hex_value(text[i + 1]) >= 0 &&
-                         hex_value(text[i + 2]) >= 0;
-    if (escaped) {
-      plain += static_cast<char>(hex_value(text[i + 1]) * 16 + hex_value(text[i + 2]));
-      i += 2;
-    } else {
-      plain += text[i] == '+' ? ' ' : text[i];
-    }
-  }
+  for (std::size_t i = 0; i < text.size(); ++i) plain += decoded_at(text, i, Plus::is_blank);
   return plain;
 }
 

@@ -1,5 +1,6 @@
 #include "gateway/auth/authorizer.hpp"
 
+#include "core/bytes/percent.hpp"
 #include "core/exchange/answers.hpp"
 #include "gateway/method_override.hpp"
 #include "http/append.hpp"
@@ -13,23 +14,6 @@ namespace {
 
 using http::append_field;
 using http::UpstreamCall;
-
-/// A scope may hold any byte that a claim or a certificate's subject may.
-std::string percent_encoded(std::string_view text) {
-  static constexpr std::string_view digits = "0123456789ABCDEF";
-  std::string out;
-  for (const char c : text) {
-    const auto byte = static_cast<unsigned char>(c);
-    if (byte > 0x20 && byte < 0x7F && c != '%') {
-      out += c;
-      continue;
-    }
-    out += '%';
-    out += digits[byte >> 4U];
-    out += digits[byte & 15U];
-  }
-  return out;
-}
 
 bool is_credential(const http::FieldView& field, const ScopeSource& source) {
   return field.known == http::FieldName::authorization || http::same_name(field.name, "Cookie") ||
@@ -137,7 +121,9 @@ Task<std::optional<WireAnswer>> Authorizer::ask(const http::RequestHead& head,
     append_field(request, "X-Original-Method-Override", other.method());
   append_field(request, "X-Original-URI", head.origin_form);
   append_field(request, "X-Original-Host", head.host);
-  append_field(request, "Idem-Scope", percent_encoded(scope));
+  // A scope may hold any byte that a claim or a certificate's subject may.
+  const auto is_plain = [](char c) { return c > ' ' && c <= '~' && c != '%'; };
+  append_field(request, "Idem-Scope", percent_encoded(scope, is_plain));
   for (const auto& field : head.fields) {
     if (is_credential(field, source)) append_field(request, field.name, field.value);
   }

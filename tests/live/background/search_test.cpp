@@ -5,6 +5,7 @@
 #include <fstream>
 #include <set>
 
+#include "core/bytes/percent.hpp"
 #include "support/admin.hpp"
 #include "support/async.hpp"
 #include "support/back_off.hpp"
@@ -26,13 +27,7 @@ Request order_of(std::string_view key, const std::string& body, std::string_view
 }
 
 std::string encoded(std::string_view text) {
-  static constexpr char digits[] = "0123456789ABCDEF";
-  std::string all;
-  for (const char c : text) {
-    const auto byte = static_cast<unsigned char>(c);
-    all += {'%', digits[byte >> 4], digits[byte & 15]};
-  }
-  return all;
+  return percent_encoded(text, [](char) { return false; });
 }
 
 class Searching : public testing::Test {

@@ -24,8 +24,8 @@ TEST(CheckEscape, markup_begins_none) {
 
 TEST(CheckEscape, a_uri_has_only_what_it_may_have) {
   EXPECT_EQ(uri_text("http://a:1/b?c=%20#d"), "http://a:1/b?c=%20#d");
-  EXPECT_EQ(uri_text("http://[::1]:1/[%2G%2f##"), "http://[::1]:1/%5b%252G%2f#%23");
-  EXPECT_EQ(uri_text("/<\x1b\xFF {"), "/%3c%1b%ff%20%7b");
+  EXPECT_EQ(uri_text("http://[::1]:1/[%2G%2f##"), "http://[::1]:1/%5B%252G%2f#%23");
+  EXPECT_EQ(uri_text("/<\x1b\xFF {"), "/%3C%1B%FF%20%7B");
 }
 
 TEST(CheckEscape, a_beginning_cuts_no_character) {
