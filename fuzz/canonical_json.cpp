@@ -3,8 +3,8 @@
 // the reasons of RFC 7493. The fingerprint form differs in numbers only, and only where it says so.
 // The parsed value is that of the same text, or the same refusal: it comes out as the canonical
 // form.
+#include "core/bytes/json_string.hpp"
 #include "core/bytes/utf8.hpp"
-#include "core/json/string.hpp"
 #include "fuzz/check.hpp"
 #include "fuzz/input.hpp"
 #include "fuzz/targets.hpp"
@@ -94,7 +94,7 @@ struct Canonical {
     check(std::isfinite(value), "a number is finite");
     out += ecmascript_number(value);
   }
-  void operator()(const std::string& value) const { append_quoted(out, value); }
+  void operator()(const std::string& value) const { append_json_string(out, value); }
   void operator()(const json::Array& items) const {
     char separator = '[';
     for (const auto& item : items) {
@@ -111,7 +111,7 @@ struct Canonical {
     char separator = '{';
     for (const auto* member : sorted) {
       out += std::exchange(separator, ',');
-      append_quoted(out, member->name);
+      append_json_string(out, member->name);
       out += ':';
       std::visit(*this, member->value.is);
     }

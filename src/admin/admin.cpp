@@ -22,6 +22,7 @@
 #include "admin/status.hpp"
 #include "admin/tokens_api.hpp"
 
+#include "core/bytes/json_string.hpp"
 #include "core/exchange/problem.hpp"
 #include "loop/store_link.hpp"
 
@@ -39,9 +40,7 @@ WireAnswer text_answer(std::string_view media_type, std::string body) {
 }
 
 WireAnswer status_answer(std::string_view text) {
-  std::string body = "{\"status\":";
-  append_json_string(body, text);
-  return text_answer("application/json", body + "}\n");
+  return text_answer("application/json", "{\"status\":" + json_string(text) + "}\n");
 }
 
 /// What is behind the question mark.

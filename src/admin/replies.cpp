@@ -1,6 +1,7 @@
 #include "admin/replies.hpp"
 
 #include "admin/order_reading.hpp"
+#include "core/bytes/json_string.hpp"
 #include "core/exchange/problem.hpp"
 
 #include <algorithm>
@@ -39,12 +40,8 @@ WireAnswer state_refused(std::string detail) {
 WireAnswer refused_answer(const Problem& problem, std::string_view verdict,
                           const std::string& counts_from) {
   WireAnswer answer = to_answer(problem);
-  std::string members = ",\"verdict\":";
-  append_json_string(members, verdict);
-  if (!counts_from.empty()) {
-    members += ",\"counts_from\":";
-    append_json_string(members, counts_from);
-  }
+  std::string members = ",\"verdict\":" + json_string(verdict);
+  if (!counts_from.empty()) members += ",\"counts_from\":" + json_string(counts_from);
   answer.body.insert(answer.body.rfind('}'), members);
   return answer;
 }

@@ -4,6 +4,7 @@
 #include "check/wire/connection.hpp"
 #include "config/yaml.hpp"
 #include "core/bytes/ascii.hpp"
+#include "core/bytes/json_string.hpp"
 #include "core/json/scalars.hpp"
 
 #include <algorithm>
@@ -32,15 +33,6 @@ std::string text_of(const Node* node) {
 
 bool is_control(char c) {
   return static_cast<unsigned char>(c) < 0x20 || static_cast<unsigned char>(c) == 0x7F;
-}
-
-std::string json_text(std::string_view text) {
-  std::string out = "\"";
-  for (const char c : text) {
-    if (c == '"' || c == '\\') out += '\\';
-    if (static_cast<unsigned char>(c) >= 0x20) out += c;
-  }
-  return out + '"';
 }
 
 /// Follows "#/components/..." within the document.
@@ -86,7 +78,7 @@ class Example {
  private:
   static std::string literal(const Node& node) {
     const bool is_text = node.type == Node::Type::text;
-    return is_text ? json_text(node.text) : node.text;
+    return is_text ? json_string(node.text) : node.text;
   }
 
   std::string of_parts(const Node& all, int depth) {
@@ -110,7 +102,7 @@ class Example {
       const std::string& name = properties->keys[i].text;
       if (!required.empty() && !required.contains(name)) continue;
       body += body.empty() ? "" : ", ";
-      body += json_text(name) + ": " + of(&properties->items[i], name, depth + 1);
+      body += json_string(name) + ": " + of(&properties->items[i], name, depth + 1);
     }
     return '{' + body + '}';
   }
@@ -135,7 +127,7 @@ class Example {
       has_unique_ = true;
       return "\"{{unique}}\"";
     }
-    if (!example.empty()) return json_text(example);
+    if (!example.empty()) return json_string(example);
     if (format == "date") return "\"2030-01-31\"";
     if (format == "date-time") return "\"2030-01-31T12:00:00Z\"";
     if (format == "email") return "\"check@example.org\"";

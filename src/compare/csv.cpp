@@ -1,6 +1,6 @@
 #include "compare/window.hpp"
+#include "core/bytes/json_string.hpp"
 #include "core/bytes/utf8.hpp"
-#include "core/json/string.hpp"
 
 #include <idem/worker_limits.hpp>
 
@@ -54,9 +54,9 @@ class CsvReader : public ExportReader {
     std::string out = "{";
     for (std::size_t i = 0; i < names_.size(); ++i) {
       if (i > 0) out += ',';
-      append_quoted(out, names_[i]);
+      append_json_string(out, names_[i]);
       out += ':';
-      append_quoted(out, fields_[i]);
+      append_json_string(out, fields_[i]);
     }
     return out + "}";
   }

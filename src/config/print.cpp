@@ -1,6 +1,6 @@
 #include "config/setting.hpp"
 #include "config/words.hpp"
-#include "core/exchange/problem.hpp"
+#include "core/bytes/json_string.hpp"
 
 #include <idem/limits.hpp>
 
@@ -94,30 +94,25 @@ std::string section(std::span<const Setting> table, std::string_view prefix, std
   return out;
 }
 
-std::string json(std::string_view text) {
-  std::string out;
-  append_json_string(out, text);
-  return out;
-}
-
 /// The value as JSON, as value_of() has it in YAML; empty: there is none.
 std::string json_value(const Setting& setting) {
   if (const auto* given = std::get_if<Given*>(&setting.slot)) {
     const auto& value = (*given)->text;
     if (value.empty()) return {};
-    if (!is_bare(setting.shape)) return json(without_password(value));
+    if (!is_bare(setting.shape)) return json_string(without_password(value));
     // JSON has no number with zeros in front.
     const auto digits = std::min(value.find_first_not_of('0'), value.size() - 1);
     return value.substr(digits);
   }
   std::string out;
   if (const auto* list = std::get_if<GivenList*>(&setting.slot)) {
-    for (const auto& item : (*list)->items) out += (out.empty() ? "" : ",") + json(item.text);
+    for (const auto& item : (*list)->items)
+      out += (out.empty() ? "" : ",") + json_string(item.text);
     return out.empty() && !(*list)->given ? "" : "[" + out + "]";
   }
   if (const auto* map = std::get_if<GivenMap*>(&setting.slot)) {
     for (const auto& [key, word] : (*map)->items) {
-      out += (out.empty() ? "" : ",") + json(key.text) + ":" + json(word.text);
+      out += (out.empty() ? "" : ",") + json_string(key.text) + ":" + json_string(word.text);
     }
     return out.empty() && !(*map)->given ? "" : "{" + out + "}";
   }
@@ -128,7 +123,7 @@ std::string json_members(std::span<const Setting> table, std::string_view prefix
   std::string out;
   const auto add = [&](std::string_view name, const std::string& value) {
     if (value.empty()) return;
-    out.append(out.empty() ? "" : ",").append(json(name)).append(":").append(value);
+    out.append(out.empty() ? "" : ",").append(json_string(name)).append(":").append(value);
   };
   const auto leaf = [&](std::string_view name, const Setting& setting) {
     add(name, json_value(setting));
@@ -142,7 +137,7 @@ std::string json_members(std::span<const Setting> table, std::string_view prefix
 
 std::string enumeration(std::string_view words) {
   std::string out;
-  for (const auto word : split(words, '|')) out += (out.empty() ? "" : ",") + json(word);
+  for (const auto word : split(words, '|')) out += (out.empty() ? "" : ",") + json_string(word);
   return "\"enum\":[" + out + "]";
 }
 
@@ -187,7 +182,7 @@ std::string default_of(const Setting& setting) {
   const auto* const given = std::get_if<Given*>(&setting.slot);
   if (given == nullptr || (*given)->text.empty()) return {};
   const auto& text = (*given)->text;
-  return "\"default\":" + (is_bare(setting.shape) ? text : json(text)) + ",";
+  return "\"default\":" + (is_bare(setting.shape) ? text : json_string(text)) + ",";
 }
 
 std::string_view item_of(std::string_view path, const ItemSchemas& of_maps) {
@@ -200,12 +195,12 @@ std::string object(std::span<const Setting> table, std::string_view prefix,
   std::string properties;
   std::string required;
   const auto add = [&](std::string_view name, bool is_required, const std::string& members) {
-    properties += (properties.empty() ? "" : ",") + json(name) + ":{" + members + "}";
-    if (is_required) required += (required.empty() ? "" : ",") + json(name);
+    properties += (properties.empty() ? "" : ",") + json_string(name) + ":{" + members + "}";
+    if (is_required) required += (required.empty() ? "" : ",") + json_string(name);
   };
   const auto leaf = [&](std::string_view name, const Setting& setting) {
     add(name, setting.required,
-        "\"description\":" + json(setting.help) + "," + default_of(setting) +
+        "\"description\":" + json_string(setting.help) + "," + default_of(setting) +
             schema_of(setting.shape, item_of(setting.path, of_maps)));
   };
   walk(table, prefix, leaf, [&](std::string_view name, std::string_view inner_prefix) {

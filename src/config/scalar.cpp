@@ -1,7 +1,7 @@
 #include "config/yaml.hpp"
 
 #include "core/bytes/ascii.hpp"
-#include "core/exchange/problem.hpp"
+#include "core/bytes/json_string.hpp"
 
 #include <algorithm>
 #include <array>
@@ -55,10 +55,7 @@ std::string yaml_text(std::string_view text) {
                        return is_digit(c) || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') ||
                               c == '/' || c == '.' || c == '_' || c == '-' || c == '+';
                      });
-  if (plain) return std::string(text);
-  std::string quoted;
-  append_json_string(quoted, text);
-  return quoted;
+  return plain ? std::string(text) : json_string(text);
 }
 
 }  // namespace idem::config

@@ -1,7 +1,7 @@
 #include "config/words.hpp"
 
+#include "core/bytes/json_string.hpp"
 #include "core/bytes/percent.hpp"
-#include "core/exchange/problem.hpp"
 
 #include <algorithm>
 
@@ -51,8 +51,7 @@ std::string masked_as_written(std::string_view url) {
 }  // namespace
 
 std::string shown(std::string_view text) {
-  std::string out;
-  append_json_string(out, text.substr(0, letters_max));
+  std::string out = json_string(text.substr(0, letters_max));
   if (text.size() > letters_max) out += "...";
   return out;
 }

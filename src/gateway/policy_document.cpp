@@ -1,5 +1,6 @@
 #include "gateway/policy_document.hpp"
 
+#include "core/bytes/json_string.hpp"
 #include "core/exchange/answers.hpp"
 #include "core/exchange/error_form.hpp"
 #include "gateway/answer_meanings.hpp"

@@ -1,7 +1,7 @@
 #include "json/writer.hpp"
 
+#include "core/bytes/json_string.hpp"
 #include "core/bytes/utf8.hpp"
-#include "core/exchange/problem.hpp"
 
 #include <charconv>
 

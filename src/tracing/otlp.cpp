@@ -1,6 +1,6 @@
 #include "tracing/otlp.hpp"
 
-#include "core/json/string.hpp"
+#include "core/bytes/json_string.hpp"
 #include "json/value.hpp"
 
 #include <idem/record.hpp>
@@ -42,7 +42,7 @@ class SpanWriter {
   }
   void name(std::string_view text) {
     out_ += R"(,"name":)";
-    append_quoted(out_, text);
+    append_json_string(out_, text);
   }
   void kind(int number) { fmt::format_to(std::back_inserter(out_), R"(,"kind":{})", number); }
   void time(const Trace& trace, Steady began, Steady ended) {
@@ -71,7 +71,7 @@ class SpanWriter {
     if (value.empty()) return;
     begin(key);
     out_ += R"("stringValue":)";
-    append_quoted(out_, value);
+    append_json_string(out_, value);
     out_ += "}}";
   }
   void attribute(std::string_view key, int value) {
@@ -140,14 +140,14 @@ std::string to_otlp(std::span<const std::unique_ptr<Trace>> traces, const Sender
   std::string out = R"({"resourceSpans":[{"resource":{"attributes":[)";
   const auto attribute = [&out](std::string_view key, const std::string& value, bool is_last) {
     out += fmt::format(R"({{"key":"{}","value":{{"stringValue":)", key);
-    append_quoted(out, value);
+    append_json_string(out, value);
     out += is_last ? "}}" : "}},";
   };
   attribute("service.name", sender.service, false);
   attribute("service.version", sender.version, false);
   attribute("service.instance.id", sender.instance, true);
   out += R"(]},"scopeSpans":[{"scope":{"name":"idem","version":)";
-  append_quoted(out, sender.version);
+  append_json_string(out, sender.version);
   out += R"(},"spans":[)";
   bool is_first = true;
   for (const auto& trace : traces) {

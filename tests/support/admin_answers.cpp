@@ -1,6 +1,6 @@
 #include "support/admin_answers.hpp"
 
-#include "core/exchange/problem.hpp"
+#include "core/bytes/json_string.hpp"
 
 #include <fmt/format.h>
 #include <gtest/gtest.h>

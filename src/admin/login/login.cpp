@@ -1,6 +1,7 @@
 #include "admin/login/login.hpp"
 
 #include "core/bytes/ascii.hpp"
+#include "core/bytes/json_string.hpp"
 
 #include <idem/limits.hpp>
 
@@ -337,9 +338,8 @@ WireAnswer Login::refuse(const ServerStream& client, ProblemCode code, std::stri
     answer.headers.push_back({"WWW-Authenticate", "Bearer realm=\"idem\""});
     // For the command line on this machine: it reads the token from there, if its user may.
     if (!settings_.operator_token_file.empty() && is_local(client)) {
-      std::string member = ",\"token_file\":";
-      append_json_string(member, settings_.operator_token_file);
-      answer.body.insert(answer.body.rfind('}'), member);
+      answer.body.insert(answer.body.rfind('}'),
+                         ",\"token_file\":" + json_string(settings_.operator_token_file));
     }
   }
   if (is_a_question) return answer;

@@ -4,6 +4,7 @@
 #include "cli/terminal/messages.hpp"
 #include "cli/terminal/terminal.hpp"
 #include "core/bytes/hex.hpp"
+#include "core/bytes/json_string.hpp"
 #include "core/bytes/last_words.hpp"
 #include "core/exchange/problem.hpp"
 

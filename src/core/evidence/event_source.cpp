@@ -3,7 +3,7 @@
 #include "core/bytes/base64.hpp"
 #include "core/bytes/digests.hpp"
 #include "core/bytes/hex.hpp"
-#include "core/exchange/problem.hpp"
+#include "core/bytes/json_string.hpp"
 #include "core/json/place.hpp"
 #include "core/json/scalars.hpp"
 
@@ -30,19 +30,13 @@ std::optional<Number> number(std::string_view text) {
   return value;
 }
 
-std::string json_text(std::string_view text) {
-  std::string out;
-  append_json_string(out, text);
-  return out;
-}
-
 std::string kept_json(const StoredResponse& response) {
   std::string out = "{\"status\":" + std::to_string(response.status) + ",\"headers\":[";
   for (const Field& field : response.headers) {
     if (out.back() != '[') out += ',';
-    out += "[" + json_text(field.name) + "," + json_text(field.value) + "]";
+    out += "[" + json_string(field.name) + "," + json_string(field.value) + "]";
   }
-  return out + "],\"body_b64\":" + json_text(to_base64(response.body)) + "}";
+  return out + "],\"body_b64\":" + json_string(to_base64(response.body)) + "}";
 }
 
 /// What a provider reported in an entry that was not applied: found or failed.
@@ -98,8 +92,8 @@ std::expected<ProviderEvent, std::string> read_event(const EventSource& source,
 std::string log_name_of(const EventSource& source) { return "event:" + source.name; }
 
 std::string evidence_of(const ProviderEvent& event, std::string_view body, bool keeps) {
-  std::string out = "{\"event\":" + json_text(event.id) +
-                    ",\"said\":" + json_text(name_of(event.finding)) + ",\"body_sha256\":\"" +
+  std::string out = "{\"event\":" + json_string(event.id) +
+                    ",\"said\":" + json_string(name_of(event.finding)) + ",\"body_sha256\":\"" +
                     to_hex(sha256(body)) + "\"";
   if (keeps && event.response) out += ",\"kept\":" + kept_json(*event.response);
   return out + "}";

@@ -1,5 +1,7 @@
 #include "core/exchange/error_form.hpp"
 
+#include "core/bytes/json_string.hpp"
+
 #include <idem/assert.hpp>
 
 #include <array>

@@ -1,5 +1,6 @@
 #include "core/exchange/problem.hpp"
 
+#include "core/bytes/json_string.hpp"
 #include "core/exchange/answers.hpp"
 
 #include <idem/assert.hpp>
@@ -115,25 +116,6 @@ std::string explain(const ProblemKind& kind) {
   page += kind.retry == none ? "none" : name_of(kind.retry);
   page += "\n\n" + std::string(meaning_of(kind.retry)) + "\n";
   return page;
-}
-
-void append_json_string(std::string& out, std::string_view text) {
-  static constexpr char digits[] = "0123456789abcdef";
-  out += '"';
-  for (const char c : text) {
-    const auto byte = static_cast<unsigned char>(c);
-    if (c == '"' || c == '\\') {
-      out += '\\';
-      out += c;
-    } else if (byte < 0x20) {
-      out += "\\u00";
-      out += digits[byte >> 4];
-      out += digits[byte & 15];
-    } else {
-      out += c;
-    }
-  }
-  out += '"';
 }
 
 WireAnswer to_answer(const Problem& problem) {

@@ -105,7 +105,4 @@ std::string explain(const ProblemKind& kind);
 /// no-store`, Retry-After if set, body. Members without a value are left out, never null.
 WireAnswer to_answer(const Problem& problem);
 
-/// `text` as a JSON string with its quotes.
-void append_json_string(std::string& out, std::string_view text);
-
 }  // namespace idem

@@ -1,8 +1,8 @@
 #include <idem/json.hpp>
 
+#include "core/bytes/json_string.hpp"
 #include "core/json/number.hpp"
 #include "core/json/scanner.hpp"
-#include "core/json/string.hpp"
 
 namespace idem::inline v0_1 {
 namespace {
@@ -22,7 +22,7 @@ class CanonicalText {
     if (string.plain) {
       out_ += string.quoted();
     } else {
-      append_quoted(out_, string.value);
+      append_json_string(out_, string.value);
     }
   }
   void name(const ScannedString& name) {

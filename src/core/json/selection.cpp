@@ -1,8 +1,8 @@
 #include "core/json/selection.hpp"
 
+#include "core/bytes/json_string.hpp"
 #include "core/json/checked_text.hpp"
 #include "core/json/scalars.hpp"
-#include "core/json/string.hpp"
 
 #include <idem/assert.hpp>
 
@@ -23,11 +23,9 @@ std::expected<std::size_t, std::string> JsonSelection::node_of(const std::string
       at = *known;
       continue;
     }
-    std::string quoted;
-    append_quoted(quoted, token);
     nodes_[at].children.push_back(nodes_.size());
     at = nodes_.size();
-    nodes_.push_back({.token = token, .quoted = std::move(quoted)});
+    nodes_.push_back({.token = token, .quoted = json_string(token)});
   }
   return at;
 }

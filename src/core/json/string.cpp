@@ -63,28 +63,6 @@ char simple_escape(char c) noexcept {
   }
 }
 
-// The letter behind the backslash for `c` by RFC 8785, or 0 for `\u00xx`.
-char escape_letter(char c) noexcept {
-  switch (c) {
-    case '"':
-      return '"';
-    case '\\':
-      return '\\';
-    case '\b':
-      return 'b';
-    case '\f':
-      return 'f';
-    case '\n':
-      return 'n';
-    case '\r':
-      return 'r';
-    case '\t':
-      return 't';
-    default:
-      return 0;
-  }
-}
-
 }  // namespace
 
 std::expected<StringLiteral, JsonError> scan_string(std::string_view text, std::size_t quote) {
@@ -146,22 +124,6 @@ std::expected<void, JsonError> decode_string(std::string_view text, const String
     at += 12;
   }
   return {};
-}
-
-void append_quoted(std::string& out, std::string_view value) {
-  out += '"';
-  for (const char c : value) {
-    const auto byte = static_cast<unsigned char>(c);
-    if (byte >= 0x20 && c != '"' && c != '\\') {
-      out += c;
-    } else if (const char letter = escape_letter(c); letter != 0) {
-      out += {'\\', letter};
-    } else {
-      static constexpr char digits[] = "0123456789abcdef";
-      out += {'\\', 'u', '0', '0', digits[byte >> 4], digits[byte & 15]};
-    }
-  }
-  out += '"';
 }
 
 }  // namespace idem

@@ -25,7 +25,4 @@ std::expected<StringLiteral, JsonError> scan_string(std::string_view text, std::
 std::expected<void, JsonError> decode_string(std::string_view text, const StringLiteral& literal,
                                              std::string& out);
 
-/// Appends `value` (UTF-8) in quotes, with the escapes of RFC 8785 §3.2.2.2.
-void append_quoted(std::string& out, std::string_view value);
-
 }  // namespace idem

@@ -1,6 +1,7 @@
 #include "gateway/background/operations.hpp"
 
 #include "core/bytes/hex.hpp"
+#include "core/bytes/json_string.hpp"
 #include "core/bytes/rfc3339.hpp"
 #include "core/exchange/answers.hpp"
 #include "core/exchange/preferences.hpp"

@@ -1,8 +1,8 @@
 #include "store/postgres/put_record.hpp"
 
 #include "core/bytes/hex.hpp"
+#include "core/bytes/json_string.hpp"
 #include "core/bytes/rfc3339.hpp"
-#include "core/json/string.hpp"
 #include "core/record/stored_fence.hpp"
 #include "core/record/stored_response_codec.hpp"
 #include "store/postgres/cells.hpp"
@@ -25,7 +25,7 @@ std::string hex_text(std::string_view bytes) { return "\\x" + hex_of(bytes); }
 class Columns {
  public:
   Columns& text(std::string_view name, std::string_view value) {
-    append_quoted(value_of(name), as_text(value));
+    append_json_string(value_of(name), as_text(value));
     return *this;
   }
   template <std::integral Number>
@@ -38,7 +38,7 @@ class Columns {
     return *this;
   }
   Columns& bytes(std::string_view name, std::string_view value) {
-    append_quoted(value_of(name), hex_text(value));
+    append_json_string(value_of(name), hex_text(value));
     return *this;
   }
   Columns& moment(std::string_view name, const std::optional<StoreTime>& value) {
@@ -52,7 +52,7 @@ class Columns {
  private:
   std::string& value_of(std::string_view name) {
     if (out_.size() > 1) out_ += ',';
-    append_quoted(out_, name);
+    append_json_string(out_, name);
     out_ += ':';
     return out_;
   }

@@ -1,4 +1,4 @@
-#include "core/exchange/problem.hpp"
+#include "core/bytes/json_string.hpp"
 
 #include <fmt/format.h>
 #include <sys/stat.h>
@@ -101,9 +101,9 @@ TEST_F(LoginByDefault, the_command_line_sends_no_token_to_another_user_who_liste
            {"relative", "is no absolute path"}}) {
     ScriptedUpstream squatter([named](UpstreamConnection& connection) {
       connection.read_request();
-      std::string body = R"({"type":"/.idem/problems/login_required","status":401,"token_file":)";
-      append_json_string(body, named);
-      body += '}';
+      const std::string body =
+          R"({"type":"/.idem/problems/login_required","status":401,"token_file":)" +
+          json_string(named) + '}';
       connection.write(
           fmt::format("HTTP/1.1 401 No\r\nContent-Length: {}\r\nConnection: "
                       "close\r\n\r\n{}",
