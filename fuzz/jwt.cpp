@@ -3,10 +3,10 @@
 // of any bytes is accepted or refused.
 #include "gateway/auth/jwt/jwt.hpp"
 
+#include "core/bytes/base64.hpp"
 #include "fuzz/check.hpp"
 #include "fuzz/input.hpp"
 #include "fuzz/targets.hpp"
-#include "gateway/auth/jwt/base64url.hpp"
 #include "gateway/auth/jwt/key_set.hpp"
 
 #include <idem/limits.hpp>
@@ -94,7 +94,7 @@ bool check_token(std::string_view token) {
 
 void jwt(std::string_view input) {
   const std::string text = with_runs(input);
-  if (const auto bytes = gateway::decode_base64url(text)) {
+  if (const auto bytes = from_base64url(text)) {
     check(encoded(*bytes) == text, "there is one spelling");
   }
   check_token(text);

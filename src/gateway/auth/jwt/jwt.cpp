@@ -1,8 +1,8 @@
 #include "gateway/auth/jwt/jwt.hpp"
 
 #include "core/bytes/ascii.hpp"
+#include "core/bytes/base64.hpp"
 #include "core/bytes/digests.hpp"
-#include "gateway/auth/jwt/base64url.hpp"
 #include "gateway/auth/jwt/claims.hpp"
 #include "gateway/auth/jwt/key_set.hpp"
 
@@ -60,9 +60,9 @@ std::optional<Parts> split(std::string_view token) {
   const auto first = token.find('.');
   const auto second = first == std::string_view::npos ? first : token.find('.', first + 1);
   if (second == std::string_view::npos) return std::nullopt;
-  auto header = decode_base64url(token.substr(0, first));
-  auto payload = decode_base64url(token.substr(first + 1, second - first - 1));
-  auto signature = decode_base64url(token.substr(second + 1));
+  auto header = from_base64url(token.substr(0, first));
+  auto payload = from_base64url(token.substr(first + 1, second - first - 1));
+  auto signature = from_base64url(token.substr(second + 1));
   if (!header || !payload || !signature) return std::nullopt;
   return Parts{token.substr(0, second), std::move(*header), std::move(*payload),
                std::move(*signature)};
@@ -154,7 +154,7 @@ class Verifier final : public JwtVerifier {
 
 bool looks_like_jwt(std::string_view token) {
   if (std::ranges::count(token, '.') < 2) return false;
-  const auto header = decode_base64url(token.substr(0, token.find('.')));
+  const auto header = from_base64url(token.substr(0, token.find('.')));
   if (!header) return false;
   const auto object = trimmed(*header, " \t\r\n");
   return object.starts_with('{') && object.ends_with('}');

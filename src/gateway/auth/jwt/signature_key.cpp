@@ -1,7 +1,7 @@
 #include "gateway/auth/jwt/signature_key.hpp"
 
+#include "core/bytes/base64.hpp"
 #include "core/bytes/unsigned_bytes.hpp"
-#include "gateway/auth/jwt/base64url.hpp"
 
 #include <idem/assert.hpp>
 #include <idem/limits.hpp>
@@ -58,7 +58,7 @@ using Builder = std::unique_ptr<OSSL_PARAM_BLD, decltype(&OSSL_PARAM_BLD_free)>;
 
 std::optional<std::string> octets(const JsonObject& jwk, std::string_view name) {
   const auto text = jwk.text(name);
-  return text ? decode_base64url(*text) : std::nullopt;
+  return text ? from_base64url(*text) : std::nullopt;
 }
 
 std::shared_ptr<EVP_PKEY> rsa_key(const JsonObject& jwk) {
