@@ -1,4 +1,5 @@
 #include "core/bytes/base64.hpp"
+#include "core/bytes/digests.hpp"
 #include "core/evidence/event_signature.hpp"
 
 #include <idem/webhook.hpp>
@@ -16,8 +17,10 @@ std::expected<std::string, std::string> webhook_signature(const std::vector<std:
       return std::unexpected(
           "a webhook's secret begins with whsec_, followed by 24 to 64 bytes in base64");
     }
+    const auto mac = hmac_sha256(*key, signed_text);
+    if (!mac) return std::unexpected("OpenSSL refuses to make the HMAC-SHA-256 of a webhook");
     if (!all.empty()) all += ' ';
-    all += "v1," + to_base64(hmac_sha256(*key, signed_text));
+    all += "v1," + to_base64(view_of(*mac));
   }
   return all;
 }

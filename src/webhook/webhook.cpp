@@ -66,13 +66,13 @@ class Webhook {
   CallEnd operator()(const Delivery& delivery) const;
 
  private:
-  std::vector<Field> fields_of(const Delivery& delivery) const;
+  std::expected<std::vector<Field>, std::string> fields_of(const Delivery& delivery) const;
 
   WebhookOptions options_;
   std::string host_;
 };
 
-std::vector<Field> Webhook::fields_of(const Delivery& delivery) const {
+std::expected<std::vector<Field>, std::string> Webhook::fields_of(const Delivery& delivery) const {
   const Message& message = delivery.message;
   const auto now = std::chrono::duration_cast<std::chrono::seconds>(
                        std::chrono::system_clock::now().time_since_epoch())
@@ -82,9 +82,9 @@ std::vector<Field> Webhook::fields_of(const Delivery& delivery) const {
   fields.push_back(field("webhook-id", delivery.id));
   fields.push_back(field("webhook-timestamp", std::to_string(now)));
   if (!options_.secrets.empty()) {
-    // webhook() has checked the secrets.
     const auto signature = webhook_signature(options_.secrets, delivery.id, now, message.payload);
-    fields.push_back(field("webhook-signature", signature.value_or("")));
+    if (!signature) return std::unexpected(signature.error());
+    fields.push_back(field("webhook-signature", *signature));
   }
   fields.push_back(field("ce-specversion", "1.0"));
   fields.push_back(field("ce-id", delivery.id));
@@ -101,9 +101,11 @@ std::vector<Field> Webhook::fields_of(const Delivery& delivery) const {
 }
 
 CallEnd Webhook::operator()(const Delivery& delivery) const {
+  auto fields = fields_of(delivery);
+  if (!fields) return CallNotDone{std::move(fields.error()), {}};
   const FetchRequest request{.method = "POST",
                              .url = options_.url,
-                             .headers = fields_of(delivery),
+                             .headers = std::move(*fields),
                              .body = delivery.message.payload,
                              .timeout = delivery.timeout,
                              .max_bytes = answer_bytes_max,

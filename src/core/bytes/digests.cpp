@@ -7,6 +7,7 @@
 #include <openssl/core_names.h>
 #include <openssl/crypto.h>
 #include <openssl/evp.h>
+#include <openssl/hmac.h>
 
 namespace idem {
 namespace {
@@ -87,6 +88,15 @@ Digest sha256(std::string_view bytes) {
   IDEM_ASSERT(EVP_DigestInit_ex2(context.get(), sha256_algorithm(), nullptr) == 1);
   IDEM_ASSERT(EVP_DigestUpdate(context.get(), bytes.data(), bytes.size()) == 1);
   return finish_digest(context.get());
+}
+
+std::optional<Digest> hmac_sha256(std::string_view key, std::string_view message) {
+  Digest digest;
+  unsigned int size = 0;
+  const bool is_made =
+      HMAC(EVP_sha256(), key.data(), static_cast<int>(key.size()), unsigned_bytes(message),
+           message.size(), digest.data(), &size) != nullptr;
+  return is_made && size == digest.size() ? std::optional(digest) : std::nullopt;
 }
 
 void FreeMacContext::operator()(evp_mac_ctx_st* context) const noexcept {

@@ -5,6 +5,7 @@
 #include <array>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -51,6 +52,10 @@ class FramedDigest {
 };
 
 Digest sha256(std::string_view bytes);
+
+/// RFC 2104, under a key of any length. None: OpenSSL refuses, as it does where its configuration
+/// forbids the key or the algorithm. So nothing that is offered can equal a MAC that was not made.
+std::optional<Digest> hmac_sha256(std::string_view key, std::string_view message);
 
 struct FreeMacContext {
   void operator()(evp_mac_ctx_st* context) const noexcept;

@@ -40,9 +40,6 @@ struct SignedHead {
 std::expected<void, std::string> check_signature(const EventSignature& by, const SignedHead& head,
                                                  std::string_view body, std::int64_t now);
 
-/// HMAC-SHA-256 (RFC 2104), under a key of any length.
-std::string hmac_sha256(std::string_view key, std::string_view message);
-
 /// The bytes of a secret from the text of its file: of Standard Webhooks "whsec_" and 24 to 64
 /// bytes in base64, else the text itself, at least 16 bytes. None: invalid.
 std::optional<std::string> event_secret(EventSignature::Scheme scheme, std::string_view text);

@@ -1,6 +1,7 @@
 #include "gateway/auth/jwt/signature_key.hpp"
 
 #include "core/bytes/base64.hpp"
+#include "core/bytes/digests.hpp"
 #include "core/bytes/unsigned_bytes.hpp"
 
 #include <idem/assert.hpp>
@@ -12,7 +13,6 @@
 #include <openssl/ec.h>
 #include <openssl/err.h>
 #include <openssl/evp.h>
-#include <openssl/hmac.h>
 #include <openssl/param_build.h>
 #include <openssl/pem.h>
 #include <openssl/rsa.h>
@@ -140,12 +140,9 @@ bool is_sound(EVP_PKEY* key) {
 }
 
 bool hmac_matches(std::string_view secret, std::string_view text, std::string_view signature) {
-  std::array<unsigned char, EVP_MAX_MD_SIZE> digest{};
-  unsigned int bytes = 0;
-  const auto* made = HMAC(EVP_sha256(), secret.data(), static_cast<int>(secret.size()),
-                          unsigned_bytes(text), text.size(), digest.data(), &bytes);
-  return made != nullptr && signature.size() == bytes &&
-         CRYPTO_memcmp(digest.data(), signature.data(), bytes) == 0;
+  const auto digest = hmac_sha256(secret, text);
+  return digest && signature.size() == digest->size() &&
+         CRYPTO_memcmp(digest->data(), signature.data(), digest->size()) == 0;
 }
 
 }  // namespace

@@ -1,12 +1,14 @@
 #include "core/evidence/event_source.hpp"
 #include "core/bytes/base64.hpp"
-#include "core/bytes/hex.hpp"
+#include "core/bytes/digests.hpp"
 
 #include <idem/limits.hpp>
 #include <idem/webhook.hpp>
 
 #include <gtest/gtest.h>
+#include <openssl/evp.h>
 
+#include <memory>
 #include <random>
 
 namespace idem {
@@ -23,9 +25,22 @@ EventSignature standard() {
   return {.scheme = Scheme::standard, .secrets = {*event_secret(Scheme::standard, secret_text)}};
 }
 
+std::string mac_of(std::string_view key, std::string_view message) {
+  return to_hex(hmac_sha256(key, message).value_or(Digest{}));
+}
+
+/// OpenSSL refuses every algorithm while one lives, as where its configuration forbids them.
+class NoAlgorithms {
+ public:
+  NoAlgorithms() { EXPECT_EQ(EVP_set_default_properties(nullptr, "provider=none"), 1); }
+  ~NoAlgorithms() { EXPECT_EQ(EVP_set_default_properties(nullptr, ""), 1); }
+  NoAlgorithms(const NoAlgorithms&) = delete;
+  NoAlgorithms& operator=(const NoAlgorithms&) = delete;
+};
+
 TEST(EventSignature, the_mac_is_the_one_of_the_rfc) {
   // RFC 4231, test case 2.
-  EXPECT_EQ(hex_of(hmac_sha256("Jefe", "what do ya want for nothing?")),
+  EXPECT_EQ(mac_of("Jefe", "what do ya want for nothing?"),
             "5bdcc146bf60754e6a042426089575c75a003f089d2739839dec58b964ec3843");
 }
 
@@ -80,7 +95,7 @@ TEST(EventSignature, S19_times_more_than_five_minutes_away_are_refused) {
 TEST(EventSignature, S19_one_field_with_time_and_signatures) {
   const EventSignature by{.scheme = Scheme::stripe, .secrets = {"sixteen bytes are enough"}};
   const std::string time = std::to_string(now);
-  const std::string right = hex_of(hmac_sha256(by.secrets[0], time + "." + std::string(body)));
+  const std::string right = mac_of(by.secrets[0], time + "." + std::string(body));
   const auto check = [&](const std::string& field) {
     return check_signature(by, {{}, {}, field}, body, now).has_value();
   };
@@ -96,15 +111,34 @@ TEST(EventSignature, S19_one_field_with_time_and_signatures) {
 TEST(EventSignature, S19_a_mac_of_the_body_in_one_field) {
   const EventSignature by{
       .scheme = Scheme::hmac, .secrets = {"sixteen bytes are enough"}, .prefix = "sha256="};
-  const std::string mac = hmac_sha256(by.secrets[0], body);
+  const std::string hex = mac_of(by.secrets[0], body);
   const auto check = [&](const std::string& field) {
     return check_signature(by, {{}, {}, field}, body, now).has_value();
   };
-  EXPECT_TRUE(check("sha256=" + hex_of(mac)));
-  EXPECT_TRUE(check("sha256=" + to_base64(mac)));
-  EXPECT_FALSE(check(hex_of(mac)));
+  EXPECT_TRUE(check("sha256=" + hex));
+  EXPECT_TRUE(check("sha256=" + to_base64(view_of(*hmac_sha256(by.secrets[0], body)))));
+  EXPECT_FALSE(check(hex));
   EXPECT_FALSE(check("sha256="));
-  EXPECT_FALSE(check("sha256=" + hex_of(mac).substr(1)));
+  EXPECT_FALSE(check("sha256=" + hex.substr(1)));
+}
+
+TEST(EventSignature, S19_a_mac_that_openssl_refuses_to_make_equals_nothing) {
+  const std::string time = std::to_string(now);
+  const std::string secret = "sixteen bytes are enough";
+  const std::pair<EventSignature, std::string> empty_signatures[] = {
+      {standard(), "v1,"},
+      {{.scheme = Scheme::stripe, .secrets = {secret}}, "t=" + time + ",v1="},
+      {{.scheme = Scheme::hmac, .secrets = {secret}, .prefix = "sha256="}, "sha256="}};
+  for (const bool refuses : {true, false}) {
+    const auto none = refuses ? std::make_unique<NoAlgorithms>() : nullptr;
+    EXPECT_EQ(hmac_sha256("Jefe", "what do ya want for nothing?").has_value(), !refuses);
+    EXPECT_EQ(webhook_signature({secret_text}, "m", now, "{}").has_value(), !refuses);
+    for (const auto& [by, field] : empty_signatures) {
+      const auto checked = check_signature(by, {"m", time, field}, body, now);
+      ASSERT_FALSE(checked);
+      EXPECT_EQ(checked.error().contains("OpenSSL refuses"), refuses) << checked.error();
+    }
+  }
 }
 
 TEST(EventSignature, short_secrets_are_none) {
