@@ -138,6 +138,7 @@ void CallScheduler::tick(MonotonicTime now) {
     servers_.doubt();
   }
   wake_all();
+  if (servers_.in_use()->is_in_doubt()) wake(*workers_.front());
   for (auto& worker : workers_) {
     const Connection& connection = worker->link.connection;
     if (connection.is_open() && now - connection.used() >= ask_idle_server_after) wake(*worker);
@@ -164,6 +165,11 @@ Task<void> CallScheduler::serve(Worker& worker) {
         auto asking = connection.run("DO 0", limits::store_reply_max);
         const QueryResult answered = co_await std::move(asking);
         if (!answered) connection.close();
+      }
+      if (servers_.in_use()->take_doubt()) {
+        servers_.doubt();
+        auto reaching = servers_.reach(worker.link);
+        (void)co_await std::move(reaching);
       }
       Task<void> parking = park(worker);
       co_await std::move(parking);
@@ -342,7 +348,7 @@ Task<Committed> CallScheduler::lifecycle(Worker& worker, Due what, StoreCall one
   co_return co_await std::move(stepping);
 }
 
-Task<Committed> CallScheduler::adopt(Worker& worker, AdoptRoutes& verb) {
+Task<Committed> CallScheduler::adopt(Worker& worker, const AdoptRoutes& verb) {
   Connection& connection = worker.link.connection;
   auto adopting = adopt_routes(connection, verb, settings_, servers_.store_id());
   auto reply = co_await std::move(adopting);

@@ -34,6 +34,7 @@ class CallScheduler final : Timed {
   void note_result(const StoreCall& call, const CallResult& result);
   /// Valid once it is open.
   const StoreId& store_id() const noexcept { return servers_.store_id(); }
+  const std::shared_ptr<ServerInUse>& in_use() const noexcept { return servers_.in_use(); }
 
   /// Finishes the waiting calls, then calls `done`.
   void close(std::function<void()> done);
@@ -63,7 +64,7 @@ class CallScheduler final : Timed {
   Task<Committed> lifecycle(Worker& worker, Due what, StoreCall one, std::size_t limit);
   Task<Committed> count(Worker& worker);
   Task<void> tidy(Worker& worker);
-  Task<Committed> adopt(Worker& worker, AdoptRoutes& verb);
+  Task<Committed> adopt(Worker& worker, const AdoptRoutes& verb);
   Terms terms_of(Worker& worker);
 
   bool is_idle() const noexcept;

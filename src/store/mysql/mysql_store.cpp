@@ -56,6 +56,7 @@ class MysqlStore final : public Store {
     transactions_ = mysql::make_mysql_transactions(
         {.url = url_,
          .store_id = scheduler_.store_id(),
+         .in_use = scheduler_.in_use(),
          .ask = [this](StoreCall call) { return ask_and_block(std::move(call)); },
          .committed = [this](const StoreCall& call,
                              const StoreResult& result) { note_committed(call, result); }});

@@ -266,34 +266,39 @@ Task<std::expected<Opened, std::string>> open_locked(Connection& connection,
 
 }  // namespace
 
-Task<std::expected<Opened, std::string>> open_database(Connection& connection,
-                                                       const IdentitySettings& settings,
-                                                       const MysqlOptions& options) {
+Task<std::expected<Opened, Refusal>> open_database(Connection& connection,
+                                                   const IdentitySettings& settings,
+                                                   const MysqlOptions& options) {
+  const auto refused = [](std::string why) { return std::unexpected(Refusal{std::move(why)}); };
   auto checking = check_server(connection);
   const auto server = co_await std::move(checking);
   if (!server) co_return std::unexpected(server.error());
   auto locking = connection.run(lock_starts, limits::store_migration_max);
   const QueryResult locked = co_await std::move(locking);
-  if (!locked) co_return std::unexpected(failure_text(locked.error()));
+  if (!locked) co_return refused(failure_text(locked.error()));
   if (locked->front().cell(0, 0) != "1") {
-    co_return std::unexpected(std::string("another start works on the same database"));
+    co_return refused("another start works on the same database");
   }
   auto opening = open_locked(connection, settings, options, *server);
   auto opened = co_await std::move(opening);
-  if (!connection.is_open()) co_return opened;
+  if (!connection.is_open()) {
+    if (!opened) co_return refused(std::move(opened.error()));
+    co_return std::move(*opened);
+  }
   auto unlocking =
       connection.run(std::string("ROLLBACK; ") + unlock_starts, limits::store_reply_max);
   const QueryResult unlocked = co_await std::move(unlocking);
-  if (!unlocked && opened) co_return std::unexpected(failure_text(unlocked.error()));
-  co_return opened;
+  if (!opened) co_return refused(std::move(opened.error()));
+  if (!unlocked) co_return refused(failure_text(unlocked.error()));
+  co_return std::move(*opened);
 }
 
 Task<std::expected<ServerCheck, std::string>> check_again(Connection& connection,
                                                           const StoreId& store_id,
                                                           std::optional<KnownAttempt> known) {
   auto checking = check_server(connection);
-  auto server = co_await std::move(checking);
-  if (!server) co_return server;
+  const auto server = co_await std::move(checking);
+  if (!server) co_return std::unexpected(server.error().why);
   auto looking = find_schema(connection);
   const auto schema = co_await std::move(looking);
   if (!schema) co_return std::unexpected(schema.error());
@@ -309,7 +314,7 @@ Task<std::expected<ServerCheck, std::string>> check_again(Connection& connection
         std::string("its schema was changed by another version of the program: start that version "
                     "here, too"));
   }
-  if (!known) co_return server;
+  if (!known) co_return *server;
   std::string sql;
   SqlText(sql)
       .sql("SELECT (SELECT fence FROM idem_slots WHERE id = ")
@@ -321,17 +326,13 @@ Task<std::expected<ServerCheck, std::string>> check_again(Connection& connection
   const Rows& fences = answer->front();
   const auto has = std::max(to_unsigned(fences.cell(0, 0)), to_unsigned(fences.cell(0, 1)));
   if (has < known->fence) {
-    co_return std::unexpected(
-        fmt::format("the server does not have the attempt with the fence {}, which was confirmed "
-                    "before: it has lost the last records, so that work could run again; find out "
-                    "what is missing before you start the gateway again",
-                    known->fence));
+    co_return std::unexpected(why_lost(*known));
   }
-  co_return server;
+  co_return *server;
 }
 
 Task<std::expected<AdoptRoutes::Reply, Failure>> adopt_routes(Connection& connection,
-                                                              AdoptRoutes& verb,
+                                                              const AdoptRoutes& verb,
                                                               const IdentitySettings& settings,
                                                               const StoreId& store_id) {
   auto beginning = connection.run("START TRANSACTION", limits::store_reply_max);
@@ -371,7 +372,8 @@ Task<std::expected<AdoptRoutes::Reply, Failure>> adopt_routes(Connection& connec
     const Rows& rows = answer->front();
     for (std::size_t row = 0; row < rows.size(); ++row) operations.emplace_back(rows.cell(row, 0));
     naming = (*found)->naming;
-    reply = adopt(naming, verb, {visit});
+    asked = verb;
+    reply = adopt(naming, asked, {visit});
   }
   if (naming != (*found)->naming) {
     StoreIdentity next = **found;

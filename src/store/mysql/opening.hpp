@@ -4,6 +4,7 @@
 #include "store/mysql/identity.hpp"
 #include "store/mysql/mysql_store.hpp"
 #include "store/mysql/server_check.hpp"
+#include "store/mysql/server_in_use.hpp"
 
 #include <idem/store.hpp>
 
@@ -18,16 +19,10 @@ struct Opened {
 };
 
 /// Checks the server, sets up or checks the schema, and settles the identity, under a lock for
-/// which nodes that start together queue. The error is for people.
-Task<std::expected<Opened, std::string>> open_database(Connection& connection,
-                                                       const IdentitySettings& settings,
-                                                       const MysqlOptions& options);
-
-/// An attempt that a server has confirmed: it must not be missing on the next server.
-struct KnownAttempt {
-  RecordId id;
-  Fence fence = 0;
-};
+/// which nodes that start together queue.
+Task<std::expected<Opened, Refusal>> open_database(Connection& connection,
+                                                   const IdentitySettings& settings,
+                                                   const MysqlOptions& options);
 
 /// Checks a new connection: the same store, the same schema, a safe server that has the attempt
 /// `known`, if there is one. The error is for people.
@@ -38,7 +33,7 @@ Task<std::expected<ServerCheck, std::string>> check_again(Connection& connection
 /// AdoptRoutes, in a transaction of its own; refused if another node began to name records by other
 /// settings than `settings`, or made another store. After a failure a transaction may be open.
 Task<std::expected<AdoptRoutes::Reply, Failure>> adopt_routes(Connection& connection,
-                                                              AdoptRoutes& verb,
+                                                              const AdoptRoutes& verb,
                                                               const IdentitySettings& settings,
                                                               const StoreId& store_id);
 

@@ -257,6 +257,10 @@ Task<Committed> make_claim(Terms terms, const StoreCall& claim, std::vector<Reco
       results.push_back({std::move(result)});
       co_return results;
     }
+    // A COMMIT of what was only read may have lost it.
+    if (!terms.connection.is_open()) {
+      co_return std::unexpected(Undone{{0, "the connection was lost"}});
+    }
   }
   results.push_back({StoreReply(std::optional<Claimed>())});
   co_return results;

@@ -85,13 +85,18 @@ bool is_on(const Settings& settings, std::string_view name) {
   return value == "ON" || value == "1";
 }
 
-Problem why_unsafe(const Settings& settings) {
+std::optional<Refusal> why_unsafe_value(const Settings& settings) {
   for (const Unsafe& one : unsafe) {
     const bool is_logged = one.setting != "binlog_format" || is_on(settings, "log_bin");
     if (is_logged && value_of(settings, one.setting) == one.value) {
-      return fmt::format("{} is {}: {}", one.setting, one.value, one.why);
+      return Refusal{fmt::format("{} is {}: {}", one.setting, one.value, one.why),
+                     one.why == is_replica};
     }
   }
+  return std::nullopt;
+}
+
+Problem why_unsafe(const Settings& settings) {
   if (is_on(settings, "log_bin") && value_of(settings, "sync_binlog") == "0") {
     return "sync_binlog is 0: after a crash of the machine the server would roll back commits that "
            "its binary log has lost; set it to 1";
@@ -120,20 +125,21 @@ Problem why_unsafe(const Settings& settings) {
 
 }  // namespace
 
-Task<std::expected<ServerCheck, std::string>> check_server(Connection& connection) {
+Task<std::expected<ServerCheck, Refusal>> check_server(Connection& connection) {
+  const auto refused = [](std::string why) { return std::unexpected(Refusal{std::move(why)}); };
   auto asking = connection.run(check_sql, limits::store_reply_max);
   const QueryResult answer = co_await std::move(asking);
-  if (!answer) co_return std::unexpected(failure_text(answer.error()));
+  if (!answer) co_return refused(failure_text(answer.error()));
   if (answer->size() != 4 || answer->front().size() != 1) {
-    co_return std::unexpected(std::string("the server's reply is unknown"));
+    co_return refused("the server's reply is unknown");
   }
   const std::string version(answer->front().cell(0, 0));
   Problem problem = why_old(version);
-  if (problem) co_return std::unexpected(std::move(*problem));
+  if (problem) co_return refused(std::move(*problem));
   if (answer->front().cell(0, 2) == "1") {
-    co_return std::unexpected(std::string(
+    co_return refused(
         "sysdate_is_now is ON: the store's clock would stand still within a statement, and follow "
-        "a session's SET timestamp"));
+        "a session's SET timestamp");
   }
   Settings settings;
   for (const std::size_t part : {1U, 2U}) {
@@ -142,10 +148,13 @@ Task<std::expected<ServerCheck, std::string>> check_server(Connection& connectio
       settings.emplace(rows.cell(row, 0), rows.cell(row, 1));
     }
   }
+  if (auto unsafe_value = why_unsafe_value(settings)) {
+    co_return std::unexpected(std::move(*unsafe_value));
+  }
   problem = why_unsafe(settings);
-  if (problem) co_return std::unexpected(std::move(*problem));
+  if (problem) co_return refused(std::move(*problem));
   if (const Rows& tables = answer->back(); tables.size() > 0) {
-    co_return std::unexpected(
+    co_return refused(
         fmt::format("the table {} is of the engine {}: it keeps no transaction's promise; ALTER "
                     "TABLE {} ENGINE=InnoDB",
                     tables.cell(0, 0), tables.cell(0, 1), tables.cell(0, 0)));

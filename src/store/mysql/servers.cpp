@@ -7,58 +7,52 @@
 namespace idem::mysql {
 
 bool Servers::is_ready(const Link& link) const noexcept {
-  return link.connection.is_open() && link.turn == turn_ && link.compared == doubts_;
-}
-
-void Servers::note(const RecordId& id, Fence fence) noexcept {
-  if (!known_ || fence > known_->fence) known_ = KnownAttempt{id, fence};
-}
-
-void Servers::leave() {
-  host_ = (host_ + 1) % url_.hosts.size();
-  ++turn_;
+  return link.connection.is_open() && link.turn == in_use_->turn() && link.compared == doubts_;
 }
 
 Task<std::expected<Opened, std::string>> Servers::open(Link& link, IdentitySettings settings,
                                                        MysqlOptions options) {
-  std::expected<Opened, std::string> opened;
-  for (host_ = 0; host_ < url_.hosts.size(); ++host_) {
-    auto connecting = link.connection.open(url_.hosts[host_], limits::store_connect_max);
+  std::string why;
+  for (std::size_t host = 0; host < url_.hosts.size(); ++host) {
+    auto connecting = link.connection.open(url_.hosts[host], limits::store_connect_max);
     const auto connected = co_await std::move(connecting);
     if (!connected) {
-      opened = std::unexpected(connected.error());
+      why = connected.error();
       continue;
     }
     auto opening = open_database(link.connection, settings, options);
-    opened = co_await std::move(opening);
+    auto opened = co_await std::move(opening);
     if (opened) {
       store_id_ = opened->store_id;
       link.server = opened->server;
-      link.turn = turn_;
+      in_use_->go_to(host);
+      link.turn = in_use_->turn();
       link.compared = doubts_;
-      co_return opened;
+      co_return std::move(*opened);
     }
     link.connection.close();
+    why = std::move(opened.error().why);
+    // Another server could begin a new store, where every key would run again.
+    if (!opened.error().is_replica) break;
   }
-  host_ = 0;
-  co_return opened;
+  co_return std::unexpected(std::move(why));
 }
 
 // The server in use first: only if it does not answer is another one asked, and then all
 // connections go there.
 Task<std::expected<void, std::string>> Servers::connect(Link& link) {
   std::expected<void, std::string> connected;
+  const std::size_t first = in_use_->now().host;
   for (std::size_t turn = 0; turn < url_.hosts.size(); ++turn) {
-    const std::size_t host = (host_ + turn) % url_.hosts.size();
+    const std::size_t host = (first + turn) % url_.hosts.size();
     auto connecting = link.connection.open(url_.hosts[host], limits::store_connect_max);
     connected = co_await std::move(connecting);
     if (!connected) continue;
     auto comparing = compare(link);
     connected = co_await std::move(comparing);
     if (connected) {
-      if (host != host_) ++turn_;
-      host_ = host;
-      link.turn = turn_;
+      in_use_->go_to(host);
+      link.turn = in_use_->turn();
       co_return connected;
     }
     link.connection.close();
@@ -68,7 +62,7 @@ Task<std::expected<void, std::string>> Servers::connect(Link& link) {
 
 Task<std::expected<void, std::string>> Servers::compare(Link& link) {
   const std::uint64_t doubts = doubts_;
-  auto checking = check_again(link.connection, store_id_, known_);
+  auto checking = check_again(link.connection, store_id_, in_use_->now().known);
   const auto checked = co_await std::move(checking);
   if (!checked) co_return std::unexpected(checked.error());
   if (!link.connection.is_open()) co_return std::unexpected("the connection was lost");
@@ -79,7 +73,7 @@ Task<std::expected<void, std::string>> Servers::compare(Link& link) {
 
 Task<bool> Servers::reach(Link& link) {
   if (is_ready(link)) co_return true;
-  if (link.connection.is_open() && link.turn == turn_) {
+  if (link.connection.is_open() && link.turn == in_use_->turn()) {
     auto comparing = compare(link);
     const auto compared = co_await std::move(comparing);
     if (compared) co_return true;

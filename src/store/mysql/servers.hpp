@@ -10,13 +10,16 @@ struct Link {
   Link(Loop& loop, const Url& url) : connection(loop, url) {}
   Connection connection;
   ServerCheck server{};
-  std::uint64_t turn = 0;      ///< Of Servers, when it was opened.
+  std::uint64_t turn = 0;      ///< Of ServerInUse, when it was opened.
   std::uint64_t compared = 0;  ///< The doubts when its store was compared last.
 };
 
 class Servers {
  public:
   explicit Servers(const Url& url) : url_(url) {}
+
+  /// For the sessions of services.
+  const std::shared_ptr<ServerInUse>& in_use() const noexcept { return in_use_; }
 
   /// The first connection; settles which store it is.
   Task<std::expected<Opened, std::string>> open(Link& link, IdentitySettings settings,
@@ -30,11 +33,11 @@ class Servers {
   const std::string& why_out_of_reach() const noexcept { return why_; }
 
   /// The server in use accepts no writes any more: the next one is tried first.
-  void leave();
+  void leave() { in_use_->leave(url_.hosts.size()); }
   /// Each connection's store is compared again before its next use.
   void doubt() noexcept { ++doubts_; }
   /// The fence of an attempt that is committed: a server without it has lost records.
-  void note(const RecordId& id, Fence fence) noexcept;
+  void note(const RecordId& id, Fence fence) { in_use_->note(id, fence); }
 
  private:
   Task<std::expected<void, std::string>> connect(Link& link);
@@ -43,10 +46,8 @@ class Servers {
 
   Url url_;
   StoreId store_id_{};
-  std::size_t host_ = 0;
-  std::uint64_t turn_ = 1;  ///< One more with each change of the server.
+  std::shared_ptr<ServerInUse> in_use_ = std::make_shared<ServerInUse>();
   std::uint64_t doubts_ = 0;
-  std::optional<KnownAttempt> known_;
   bool out_of_reach_ = false;
   std::string why_;
   MonotonicTime retry_at_{};

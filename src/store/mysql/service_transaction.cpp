@@ -2,6 +2,7 @@
 
 #include "core/record/stored_fence.hpp"
 #include "core/record/stored_response_codec.hpp"
+#include "store/mysql/failures.hpp"
 #include "store/mysql/internal_statements.hpp"
 #include "store/mysql/service_sql.hpp"
 #include "store/mysql/step_sql.hpp"
@@ -12,6 +13,8 @@
 #include <fmt/format.h>
 #include <mysql.h>
 
+#include <algorithm>
+
 namespace idem::mysql {
 namespace {
 
@@ -20,10 +23,22 @@ using How = TransactionEnd::How;
 /// A savepoint ends with its transaction, so it proves that this is the one that was begun.
 constexpr std::string_view same_transaction_sql = "RELEASE SAVEPOINT idem_begun;";
 
-/// The service's session stays in this mode until the end: with autocommit, the statements behind a
-/// deadlock, which ends the transaction, would commit one by one.
+/// The service's session asks for read_only first, because a user with the right to write anyhow
+/// would go on writing to a server that has been replaced. It stays in this mode until the end:
+/// with autocommit, the statements behind a deadlock, which ends the transaction, would commit one
+/// by one.
 std::string begin_sql(const Session& session) {
-  return settings_sql(session.database(), true) + ";START TRANSACTION;SAVEPOINT idem_begun;";
+  return settings_sql(session.database(), true) +
+         ";START TRANSACTION;SAVEPOINT idem_begun;SELECT @@GLOBAL.read_only;";
+}
+
+/// The row that begin_sql() asks for comes before all others.
+bool is_read_only(const std::vector<StatementResult>& answers) {
+  const auto first =
+      std::ranges::find_if(answers, [](const StatementResult& one) { return one.rows != nullptr; });
+  if (first == answers.end()) return true;
+  const SqlRows rows = to_sql_rows(first->rows.get());
+  return rows.size() != 1 || rows.front().front() != SqlValue(std::int64_t{0});
 }
 
 SqlRows last_rows(const std::vector<StatementResult>& answers) {
@@ -71,11 +86,29 @@ TransactionEnd superseded(const OwnerReply& reply) {
   return end;
 }
 
-NotAdmitted not_admitted(const RecordId& id, const SessionFailure& failure) {
+/// A session that another server, or another store, has to take the place of is closed.
+bool leads_elsewhere(Session& session, const SessionFailure& failure) {
+  const Failure of_server{failure.code};
+  if (failure.is_lost()) return false;
+  if (!is_other_server(of_server) && !may_be_another_store(of_server)) return false;
+  session.close();
+  return is_other_server(of_server);
+}
+
+NotAdmitted not_admitted(Session& session, const RecordId& id, const SessionFailure& failure) {
   NotAdmitted none{ended(How::unavailable, failure_text(failure))};
   if (is_damaged(failure)) none.end.damaged = id;
   // A lost session left nothing, because no COMMIT was sent; another one may succeed.
   none.is_race = failure.is_lost() || is_contention(failure.code);
+  none.is_race |= leads_elsewhere(session, failure);
+  roll_back(session);
+  return none;
+}
+
+NotAdmitted not_admitted_by_replica(Session& session) {
+  session.close();
+  NotAdmitted none{ended(How::unavailable, "the server accepts no writes any more (read_only)")};
+  none.is_race = true;
   return none;
 }
 
@@ -223,11 +256,8 @@ std::expected<Admission, NotAdmitted> admit_attempt(Session& session, const Reco
                                                     const Attempt& attempt) {
   const auto answers = session.ask(begin_sql(session) + admit_sql(session.database(), id, attempt),
                                    limits::store_reply_max);
-  if (!answers) {
-    auto none = not_admitted(id, answers.error());
-    roll_back(session);
-    return std::unexpected(std::move(none));
-  }
+  if (!answers) return std::unexpected(not_admitted(session, id, answers.error()));
+  if (is_read_only(*answers)) return std::unexpected(not_admitted_by_replica(session));
   const auto reply = reply_in(*answers);
   if (reply && reply->verdict == Verdict::done) return Admission{id, attempt};
   roll_back(session);
@@ -240,11 +270,8 @@ std::expected<Admission, NotAdmitted> admit_attempt(Session& session, const Reco
 std::expected<Admission, NotAdmitted> admit_reserve(Session& session, const Reserve& reserve) {
   const auto answers = session.ask(begin_sql(session) + reserve_sql(session.database(), reserve),
                                    limits::store_reply_max);
-  if (!answers) {
-    auto none = not_admitted(reserve.id, answers.error());
-    roll_back(session);
-    return std::unexpected(std::move(none));
-  }
+  if (!answers) return std::unexpected(not_admitted(session, reserve.id, answers.error()));
+  if (is_read_only(*answers)) return std::unexpected(not_admitted_by_replica(session));
   // The first columns of idem_answer_reserve(): outcome, operation, fence, attempt,
   // recovery_point, again.
   const SqlRows rows = last_rows(*answers);
@@ -285,8 +312,13 @@ Settled settle_and_commit(Session& session, const Admission& admission, const St
   if (failure.code == no_savepoint && failure.before.empty()) {
     return {ended(How::in_doubt, failure_text(failure)), true};
   }
-  if (const auto reply = reply_in(failure.before)) return {superseded(*reply)};
-  const bool is_passing = is_contention(failure.code);
+  if (const auto reply = reply_in(failure.before)) {
+    if (reply->verdict != Verdict::done) return {superseded(*reply)};
+    // The COMMIT itself failed: nobody knows how far it came.
+    session.close();
+    return {ended(How::in_doubt, failure_text(failure))};
+  }
+  const bool is_passing = is_contention(failure.code) || leads_elsewhere(session, failure);
   Settled settled{ended(is_passing ? How::unavailable : How::rolled_back, failure_text(failure),
                         failure.sqlstate)};
   if (is_damaged(failure)) settled.end.damaged = admission.id;

@@ -93,24 +93,26 @@ bool Session::connect(const Host& host, Rounds& rounds) {
   return connected != nullptr;
 }
 
-std::expected<void, std::string> Session::open(const StoreId& store_id) {
-  std::string why = "the URL names no host";
-  for (const Host& host : url_.hosts) {
-    auto opened = open_at(host, store_id);
-    if (opened) return {};
-    close();
-    why = fmt::format("{}: {}", place_of(url_, host), opened.error());
+std::expected<void, std::string> Session::open(const StoreId& store_id, const ServerInUse& in_use) {
+  const ServerInUse::Now now = in_use.now();
+  const Host& host = url_.hosts.at(now.host);
+  auto opened = open_at(host);
+  if (opened) opened = check(store_id, now.known);
+  if (opened) {
+    turn_ = now.turn;
+    return {};
   }
-  return std::unexpected(std::move(why));
+  close();
+  return std::unexpected(fmt::format("{}: {}", place_of(url_, host), opened.error()));
 }
 
-std::expected<void, std::string> Session::open_at(const Host& host, const StoreId& store_id) {
+std::expected<void, std::string> Session::open_at(const Host& host) {
   close();
   deadline_ = MonotonicClock::now() + Millis(limits::store_reply_max);
   database_ = in_backticks(url_.database);
   for (Rounds rounds;;) {
     if (!begin()) return std::unexpected("out of memory");
-    if (connect(host, rounds)) return check(store_id);
+    if (connect(host, rounds)) return {};
     const std::string why = failure_text(failure_now());
     if (!rounds.begin_next() || MonotonicClock::now() >= deadline_) return std::unexpected(why);
   }
@@ -139,15 +141,20 @@ bool Session::begin() {
   return true;
 }
 
-std::expected<void, std::string> Session::check(const StoreId& store_id) {
-  auto answers = ask(settings_sql(database_, false) +
-                         ";SELECT @@GLOBAL.read_only, @@GLOBAL.innodb_flush_log_at_trx_commit, "
-                         "(SELECT LOWER(HEX(store_id)) FROM"
-                         " idem_identity WHERE one = 1), @@max_allowed_packet",
-                     limits::store_reply_max);
+std::expected<void, std::string> Session::check(const StoreId& store_id,
+                                                const std::optional<KnownAttempt>& known) {
+  const std::string known_id = known ? to_hex(known->id.bytes) : std::string();
+  auto answers =
+      ask(fmt::format("{};SELECT @@GLOBAL.read_only, @@GLOBAL.innodb_flush_log_at_trx_commit, "
+                      "(SELECT LOWER(HEX(store_id)) FROM idem_identity WHERE one = 1), "
+                      "@@max_allowed_packet, GREATEST("
+                      "COALESCE((SELECT fence FROM idem_slots WHERE id = x'{}'), 0), "
+                      "COALESCE((SELECT highest FROM idem_fence WHERE one = 1), 0))",
+                      settings_sql(database_, false), known_id),
+          limits::store_reply_max);
   if (!answers) return std::unexpected(failure_text(answers.error()));
   const SqlRows rows = answers->back().rows ? to_sql_rows(answers->back().rows.get()) : SqlRows();
-  if (rows.size() != 1 || rows.front().size() != 4) return std::unexpected("it is no store");
+  if (rows.size() != 1 || rows.front().size() != 5) return std::unexpected("it is no store");
   if (rows.front()[0] != SqlValue(std::int64_t{0})) return std::unexpected("it is read-only");
   if (rows.front()[1] != SqlValue(std::int64_t{1})) {
     return std::unexpected("it may forget its last commits: innodb_flush_log_at_trx_commit");
@@ -157,6 +164,10 @@ std::expected<void, std::string> Session::check(const StoreId& store_id) {
   const auto* const packet = std::get_if<std::int64_t>(&rows.front()[3]);
   if (packet == nullptr) return std::unexpected("its max_allowed_packet is unknown");
   packet_max_ = static_cast<std::size_t>(*packet);
+  const auto* const fence = std::get_if<std::int64_t>(&rows.front()[4]);
+  if (known && (fence == nullptr || static_cast<Fence>(*fence) < known->fence)) {
+    return std::unexpected(why_lost(*known));
+  }
   return {};
 }
 

@@ -2,6 +2,7 @@
 
 #include "core/record/which_store.hpp"
 #include "store/mysql/rounds.hpp"
+#include "store/mysql/server_in_use.hpp"
 #include "store/mysql/url.hpp"
 
 #include <idem/record.hpp>
@@ -47,9 +48,9 @@ class Session {
   Session(const Session&) = delete;
   Session& operator=(const Session&) = delete;
 
-  /// Connects to the first of the URL's hosts that has this store and takes writes. The error is
-  /// for people, and holds no password.
-  std::expected<void, std::string> open(const StoreId& store_id);
+  /// Connects to the server in use, if it has this store with the attempts that were confirmed, and
+  /// takes writes. The error is for people, and holds no password.
+  std::expected<void, std::string> open(const StoreId& store_id, const ServerInUse& in_use);
   void close() noexcept;
 
   /// Statements with `;` between them, up to the first that fails.
@@ -60,6 +61,8 @@ class Session {
   /// The server has said nothing since the last answer: it has not ended the session.
   bool is_still_there() const noexcept;
   bool is_in_transaction() const noexcept;
+  /// Of ServerInUse, when it was opened.
+  std::uint64_t turn() const noexcept { return turn_; }
   /// Null: not open.
   st_mysql* native() noexcept { return connection_; }
   /// The database's name in backticks: a service may have chosen another one.
@@ -68,8 +71,9 @@ class Session {
   std::size_t packet_max() const noexcept { return packet_max_; }
 
  private:
-  std::expected<void, std::string> open_at(const Host& host, const StoreId& store_id);
-  std::expected<void, std::string> check(const StoreId& store_id);
+  std::expected<void, std::string> open_at(const Host& host);
+  std::expected<void, std::string> check(const StoreId& store_id,
+                                         const std::optional<KnownAttempt>& known);
   /// Blocks until the library can go on; what it is to be called with. 0: not in time.
   int wait(int wanted, MonotonicTime until) const noexcept;
   /// A new connection, not connected yet. False: out of memory.
@@ -82,6 +86,7 @@ class Session {
   st_mysql* connection_ = nullptr;
   std::string database_;
   std::size_t packet_max_ = 0;
+  std::uint64_t turn_ = 0;
   MonotonicTime deadline_{};
 };
 

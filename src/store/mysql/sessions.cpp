@@ -18,7 +18,8 @@ std::expected<Sessions::Taken, std::string> Sessions::take() {
   while (!idle_.empty()) {
     auto session = std::move(idle_.back());
     idle_.pop_back();
-    if (session->is_still_there()) return Taken(*this, std::move(session));
+    const bool is_current = session->turn() == in_use_->turn();
+    if (is_current && session->is_still_there()) return Taken(*this, std::move(session));
     --made_;
   }
   if (!why_out_of_reach_.empty() && MonotonicClock::now() < retry_at_) {
@@ -32,12 +33,13 @@ std::expected<Sessions::Taken, std::string> Sessions::take() {
 
 std::expected<Sessions::Taken, std::string> Sessions::make() {
   auto session = std::make_unique<Session>(url_);
-  auto opened = session->open(store_id_);
+  auto opened = session->open(store_id_, *in_use_);
   const std::lock_guard lock(mutex_);
   if (opened) {
     why_out_of_reach_.clear();
     return Taken(*this, std::move(session));
   }
+  in_use_->doubt();
   --made_;
   freed_.notify_one();
   backoff_ = next_backoff(why_out_of_reach_.empty() ? Millis(0) : backoff_);

@@ -13,7 +13,8 @@ namespace idem::mysql {
 /// wrong with them. Safe from any thread.
 class Sessions {
  public:
-  Sessions(Url url, const StoreId& store_id) : url_(std::move(url)), store_id_(store_id) {}
+  Sessions(Url url, const StoreId& store_id, std::shared_ptr<ServerInUse> in_use)
+      : url_(std::move(url)), store_id_(store_id), in_use_(std::move(in_use)) {}
 
   /// One session, for its holder alone while this lives.
   class Taken {
@@ -43,6 +44,7 @@ class Sessions {
 
   const Url url_;
   const StoreId store_id_;
+  const std::shared_ptr<ServerInUse> in_use_;
 
   std::mutex mutex_;
   std::condition_variable freed_;

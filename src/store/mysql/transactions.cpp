@@ -258,7 +258,7 @@ class Run {
 class MysqlTransactions final : public Transactions {
  public:
   explicit MysqlTransactions(TransactionsOf store)
-      : store_(std::move(store)), sessions_(store_.url, store_.store_id) {}
+      : store_(std::move(store)), sessions_(store_.url, store_.store_id, store_.in_use) {}
 
   using Transactions::run;
 

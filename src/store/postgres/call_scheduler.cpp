@@ -220,7 +220,13 @@ Task<void> CallScheduler::serve(Worker& worker) {
       refuse(std::move(batch), StoreError::Code::unavailable, why_out_of_reach_);
       continue;
     }
-    if (keeps_days) co_await days_.keep(worker.connection);
+    if (keeps_days) {
+      co_await days_.keep(worker.connection);
+      if (!worker.connection.is_open()) {  // Nothing of the batch was sent.
+        lanes_.put_back(std::move(batch));
+        continue;
+      }
+    }
     if (!batch.empty()) co_await work(worker, std::move(batch));
   }
   worker.connection.close();
@@ -366,7 +372,10 @@ Task<void> CallScheduler::fail(Connection& connection, std::vector<Waiting> batc
 void CallScheduler::on_failure(Connection& connection, std::vector<Waiting> batch,
                                const Failure& failure) {
   if (failure.sqlstate.empty()) return on_lost(std::move(batch), failure);
-  if (is_other_server(failure)) connection.close();
+  if (is_other_server(failure)) {
+    connection.close();
+    ++doubts_;  // The other connections lead there, too.
+  }
   if (may_be_another_store(failure)) ++doubts_;
   if (is_race(failure)) {
     std::vector<Waiting> late;
@@ -401,8 +410,9 @@ void CallScheduler::on_failure(Connection& connection, std::vector<Waiting> batc
 void CallScheduler::on_lost(std::vector<Waiting> batch, const Failure& failure) {
   std::vector<Waiting> again;
   for (Waiting& one : batch) {
-    one.in_doubt |= failure.in_doubt;
-    if (may_be_repeated(one.call) && is_within(one, limits::store_repeat_max)) {
+    one.in_doubt |= failure.in_doubt && !traits_of(one.call).only_reads;
+    const bool may_repeat = traits_of(one.call).is_repeatable || !failure.in_doubt;
+    if (may_repeat && is_within(one, limits::store_repeat_max)) {
       again.push_back(std::move(one));
     } else {
       finish(one, {std::unexpected(error(

@@ -63,8 +63,6 @@ Lane lane_of(const StoreCall& call) noexcept {
   return traits_of(call).is_owners ? Lane::owners : Lane::others;
 }
 
-bool may_be_repeated(const StoreCall& call) noexcept { return traits_of(call).is_repeatable; }
-
 const RecordId* record_of(const StoreCall& call) noexcept {
   // A reserve with other names may meet any of them; it is sent alone.
   if (const auto* reserve = std::get_if<Reserve>(&call)) {

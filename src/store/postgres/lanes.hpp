@@ -25,9 +25,6 @@ enum class Lane : std::uint8_t { reserves, owners, finds, others };
 inline constexpr std::size_t lane_count = 4;
 Lane lane_of(const StoreCall& call) noexcept;
 
-/// Safe to send twice: the repeat has the result of the first one (§4), or it only reads.
-bool may_be_repeated(const StoreCall& call) noexcept;
-
 /// The call's record; null: the call is sent alone.
 const RecordId* record_of(const StoreCall& call) noexcept;
 

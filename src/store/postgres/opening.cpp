@@ -233,6 +233,7 @@ Task<std::expected<Opened, std::string>> open_database(Connection& connection,
   if (!begun) co_return std::unexpected(failure_text(begun.error()));
   if (options.which.look) problem = co_await look_at_others(connection, options.warn);
   if (problem) co_return std::unexpected(std::move(*problem));
+  if (!connection.is_open()) co_return std::unexpected(std::string(no_answer));
   auto unsuitable = co_await bring_schema(connection, options.migrate);
   if (unsuitable) co_return std::unexpected(std::move(*unsuitable));
   const auto there = co_await find_store_id(connection);
@@ -274,7 +275,7 @@ Task<std::expected<std::int64_t, std::string>> check_again(Connection& connectio
 }
 
 Task<std::expected<AdoptRoutes::Reply, Failure>> adopt_routes(Connection& connection,
-                                                              AdoptRoutes& verb,
+                                                              const AdoptRoutes& verb,
                                                               const IdentitySettings& settings,
                                                               const Uuid& store_id) {
   // If this node vanished here, every reserve of every node would wait for its lock.
@@ -322,7 +323,8 @@ Task<std::expected<AdoptRoutes::Reply, Failure>> adopt_routes(Connection& connec
       operations.push_back(from_text(found->cell(row, 0)));
     }
     *naming = before;
-    reply = adopt(*naming, verb, {visit});
+    asked = verb;
+    reply = adopt(*naming, asked, {visit});
   }
   if (*naming != before) {
     const QueryResult written = co_await write_naming(connection, *naming);

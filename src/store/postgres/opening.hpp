@@ -29,7 +29,7 @@ Task<std::expected<std::int64_t, std::string>> check_again(Connection& connectio
 /// AdoptRoutes, in a transaction of its own; refused if another node began to name records by other
 /// settings than `settings`, or made another store. The failure is the server's.
 Task<std::expected<AdoptRoutes::Reply, Failure>> adopt_routes(Connection& connection,
-                                                              AdoptRoutes& verb,
+                                                              const AdoptRoutes& verb,
                                                               const IdentitySettings& settings,
                                                               const Uuid& store_id);
 

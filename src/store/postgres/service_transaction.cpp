@@ -56,14 +56,16 @@ std::string with_number(std::string_view reserve_sql) {
 }
 
 /// The end after an owner's verb that failed.
-TransactionEnd end_of_step(Session& session, const Failure& failure) {
+TransactionEnd end_of_step(Session& session, const RecordId& id, const Failure& failure) {
   if (is_other_server(failure) || is_forgotten(failure) || may_be_another_store(failure)) {
     session.close();
   }
   const bool is_passing = failure.sqlstate.empty() || is_race(failure) ||
                           is_other_server(failure) || is_forgotten(failure);
-  return ended(is_passing ? How::unavailable : How::rolled_back, failure_text(failure),
-               failure.sqlstate);
+  auto end = ended(is_passing ? How::unavailable : How::rolled_back, failure_text(failure),
+                   failure.sqlstate);
+  if (is_damage(failure)) end.damaged = id;
+  return end;
 }
 
 TransactionEnd end_of_commit(const QueryResult& committed) {
@@ -81,11 +83,12 @@ TransactionEnd end_of_commit(const QueryResult& committed) {
 
 std::string_view last_cell(const Rows& rows) { return rows.cell(0, rows.columns() - 1); }
 
-NotAdmitted not_admitted(Session& session, const Failure& failure) {
+NotAdmitted not_admitted(Session& session, const RecordId& id, const Failure& failure) {
   if (is_other_server(failure) || is_forgotten(failure) || may_be_another_store(failure)) {
     session.close();
   }
   NotAdmitted none{ended(How::unavailable, failure_text(failure))};
+  if (is_damage(failure)) none.end.damaged = id;
   // A lost session left nothing, because no COMMIT was sent; another one may succeed.
   none.is_race = failure.sqlstate.empty() || is_race(failure) || is_other_server(failure) ||
                  is_forgotten(failure);
@@ -95,7 +98,7 @@ NotAdmitted not_admitted(Session& session, const Failure& failure) {
 std::expected<Admission, NotAdmitted> admit_attempt(Session& session, const InTransaction& what) {
   const OneStep step = ask_admit(what.id, what.attempt);
   const QueryResult answer = begin_with(session, step.asked(), session.trust());
-  if (!answer) return std::unexpected(not_admitted(session, answer.error()));
+  if (!answer) return std::unexpected(not_admitted(session, what.id, answer.error()));
   const auto superseded = [&](OwnerReply reply) {
     NotAdmitted none{ended(How::superseded, "the attempt is not the current one, or has ended")};
     none.end.reply = reply;
@@ -118,10 +121,13 @@ std::expected<Admission, NotAdmitted> admit_met(Session& session, const Reserve&
   const Statement statement = ask_one(call);
   const QueryResult answer =
       session.ask(with_number(statement.sql), statement.params, limits::store_reply_max);
-  if (!answer) return std::unexpected(not_admitted(session, answer.error()));
+  if (!answer) return std::unexpected(not_admitted(session, reserve.id, answer.error()));
   CallResult result = results_of_one(call, *answer);
   if (!result.result) {
-    return std::unexpected(NotAdmitted{ended(How::unavailable, result.result.error().detail)});
+    const StoreError& why = result.result.error();
+    NotAdmitted none{ended(How::unavailable, why.detail)};
+    if (why.code == StoreError::Code::damaged) none.end.damaged = why.record.value_or(reserve.id);
+    return std::unexpected(std::move(none));
   }
   const auto& outcome = std::get<ReserveOutcome>(*result.result);
   if (const auto* execute = std::get_if<Execute>(&outcome)) {
@@ -143,11 +149,11 @@ std::expected<Admission, NotAdmitted> admit_met(Session& session, const Reserve&
 
 std::expected<Admission, NotAdmitted> admit_reserve(Session& session, const Reserve& reserve) {
   // A key with other names needs a lookup of each.
-  const bool may_be_new = reserve.also.empty();
+  const bool may_be_new = reserve.also.empty() && !reserve.quota;
   const OneStep step = ask_admit_new(reserve);
   const QueryResult answer =
       begin_with(session, may_be_new ? step.asked() : Session::Asked{"SELECT"}, session.trust());
-  if (!answer) return std::unexpected(not_admitted(session, answer.error()));
+  if (!answer) return std::unexpected(not_admitted(session, reserve.id, answer.error()));
   auto made = may_be_new ? results_of_admit_new(reserve, *answer) : std::nullopt;
   if (!made) return admit_met(session, reserve);
   const Attempt attempt{made->fence, reserve.token};
@@ -287,11 +293,14 @@ std::expected<Step, TransactionEnd> run_step(Session& session, const Admission& 
                               " FROM ({}) o",
                               statement.sql),
                   statement.params, limits::store_reply_max);
-  if (!answer) return std::unexpected(end_of_step(session, answer.error()));
+  if (!answer) return std::unexpected(end_of_step(session, admission.id, answer.error()));
   auto result = std::move(results_of_owners(1, *answer).front());
   if (!result) return std::unexpected(ended(How::unavailable, "the reply was incomplete"));
   if (!result->result) {
-    return std::unexpected(ended(How::unavailable, std::move(result->result.error().detail)));
+    StoreError& why = result->result.error();
+    auto end = ended(How::unavailable, std::move(why.detail));
+    if (why.code == StoreError::Code::damaged) end.damaged = admission.id;
+    return std::unexpected(std::move(end));
   }
   return Step{std::get<OwnerReply>(*result->result), last_cell(*answer) != admission.number};
 }
@@ -313,7 +322,7 @@ std::expected<TransactionEnd, Refused> complete_and_commit(Session& session,
   }
   const Failure& failure = answers.back().error();
   if (is_lost) return ended(How::in_doubt, failure_text(failure));
-  Refused refused{end_of_step(session, failure)};
+  Refused refused{end_of_step(session, admission.id, failure)};
   refused.is_another_transaction = is_another_transaction(failure);
   if (auto reply = results_of_refusal(failure)) {
     refused.end = ended(How::superseded, "the attempt is not the current one, or has ended");

@@ -92,6 +92,7 @@ TransactionEnd conclude(Session& session, PgTransaction& transaction, const Admi
   if (!settled) {
     auto end = undone(settled.error().end.how, std::move(settled.error().end.why),
                       std::move(settled.error().end.sqlstate));
+    end.damaged = settled.error().end.damaged;
     if (!end.rows_may_be_committed) end.reply = settled.error().end.reply;
     return end;
   }

@@ -1,0 +1,56 @@
+#include "store/mysql/server_in_use.hpp"
+
+#include <utility>
+
+namespace idem::mysql {
+
+std::string why_lost(const KnownAttempt& known) {
+  return "the server does not have the attempt with the fence " + std::to_string(known.fence) +
+         ", which was confirmed before: it has lost the last records, so that work could run "
+         "again; "
+         "find out what is missing before you start the gateway again";
+}
+
+ServerInUse::Now ServerInUse::now() const {
+  const std::lock_guard lock(mutex_);
+  return now_;
+}
+
+std::uint64_t ServerInUse::turn() const {
+  const std::lock_guard lock(mutex_);
+  return now_.turn;
+}
+
+void ServerInUse::go_to(std::size_t host) {
+  const std::lock_guard lock(mutex_);
+  if (host != now_.host) ++now_.turn;
+  now_.host = host;
+}
+
+void ServerInUse::leave(std::size_t hosts) {
+  const std::lock_guard lock(mutex_);
+  now_.host = (now_.host + 1) % hosts;
+  ++now_.turn;
+}
+
+void ServerInUse::note(const RecordId& id, Fence fence) {
+  const std::lock_guard lock(mutex_);
+  if (!now_.known || fence > now_.known->fence) now_.known = KnownAttempt{id, fence};
+}
+
+void ServerInUse::doubt() {
+  const std::lock_guard lock(mutex_);
+  is_in_doubt_ = true;
+}
+
+bool ServerInUse::take_doubt() {
+  const std::lock_guard lock(mutex_);
+  return std::exchange(is_in_doubt_, false);
+}
+
+bool ServerInUse::is_in_doubt() const {
+  const std::lock_guard lock(mutex_);
+  return is_in_doubt_;
+}
+
+}  // namespace idem::mysql
