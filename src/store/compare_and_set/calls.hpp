@@ -6,6 +6,8 @@
 #include "store/compare_and_set/due.hpp"
 #include "store/compare_and_set/subject.hpp"
 
+#include <idem/limits.hpp>
+
 #include <algorithm>
 #include <map>
 #include <span>

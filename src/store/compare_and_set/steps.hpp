@@ -29,7 +29,7 @@ struct Try {
 
   SnapshotTable table;
   std::vector<Seen> seen;
-  bool is_read = false;      ///< False: the step is made over an assumed record.
+  bool is_read = false;      ///< False: the step is made over what the record may not be.
   bool is_in_doubt = false;  ///< A write may have been done; no later read has settled it.
   Fence last_fence = 0;
   std::string_view why_again = others_write;  ///< Why the last write or look was in vain.
@@ -154,15 +154,19 @@ Task<Outcome> Steps<Medium, Seen>::commit(Tried& tried, const StoreCall& call,
   const auto& record = written.after ? written.after : written.before;
   const std::string scope = record ? record->scope : std::string();
   const bool counts = !written.usage.is_none();
+  const bool was_in_doubt = tried.is_in_doubt;  // By an earlier write, which was counted then.
   if (counts) medium().usage_.begin(scope, written.usage);
   tried.why_again = Tried::others_write;
   Task<Outcome> writing = medium().write(tried, call, subject, written, now);
   Outcome outcome = co_await std::move(writing);
   const bool is_done = outcome && *outcome == Next::written;
-  // A write in doubt counts as done: a quota is rather full too soon.
-  const bool may_be_done =
-      !outcome && (tried.is_in_doubt || outcome.error().code == StoreError::Code::in_doubt);
+  // A write in doubt counts as done, also if its record is looked at next: a quota is rather full
+  // too soon.
+  const bool may_be_done = (tried.is_in_doubt && !was_in_doubt) ||
+                           (!outcome && outcome.error().code == StoreError::Code::in_doubt);
   if (counts) medium().usage_.end(scope, written.usage, is_done || may_be_done);
+  // What was read is older than a write that may have been done: it proves nothing any more.
+  if (outcome && *outcome == Next::make_again && tried.is_in_doubt) tried.is_read = false;
   if (!is_done) co_return outcome;
   if (written.change.write != transitions::Write::none) medium().is_written(written);
   if (subject.is_new_work) crash_point(CrashPoint::reserve_after_commit);
@@ -210,7 +214,7 @@ Task<StoreResult> Steps<Medium, Seen>::make(const StoreCall& call, Subject subje
     RecordWrite written = tried.table.take_write();
     if (written.is_empty()) {
       if (tried.is_read) co_return result;
-      next = Next::look_again;  // An assumed record proves nothing.
+      next = Next::look_again;  // A record that was only assumed proves nothing.
       continue;
     }
     if (!medium().have_one_clock(clock_of, written.id)) {

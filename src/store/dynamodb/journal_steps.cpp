@@ -264,7 +264,7 @@ Task<StoreResult> JournalSteps::after_refusal(const AppendLine& first, std::uint
   const StoreError doubt{Code::in_doubt, "the answer to an append to a journal was lost"};
   if (!head) {
     if (was_in_doubt) co_return std::unexpected(doubt);
-    co_return failed(head.error());
+    co_return failed(NoReply{Code::unavailable, head.error().why});
   }
   const AppendLine::Reply done{true, last, now};
   if (head->version == version) co_return StoreReply(done);
@@ -368,7 +368,7 @@ Task<StoreResult> JournalSteps::list(ListJournals verb) {
 Task<StoreResult> JournalSteps::drop(DropJournal verb) {
   auto reading = head_of(verb.journal);
   HeadResult head = co_await std::move(reading);
-  if (!head) co_return failed(head.error());
+  if (!head) co_return failed(NoReply{Code::unavailable, head.error().why});
   if (head->last != verb.last) co_return StoreReply(DropJournal::Reply{false, head->last});
   if (head->version.empty()) co_return StoreReply(DropJournal::Reply{true, 0});
   const std::string version(bytes_of(versions_.next()));

@@ -1,18 +1,13 @@
 #include "store/dynamodb/store_driver.hpp"
 
 #include "core/record/which_store.hpp"
-#include "loop/gathering.hpp"
 #include "store/dynamodb/dynamodb_limits.hpp"
 
 #include <algorithm>
-#include <cstdlib>
-#include <span>
 
 template class idem::compare_and_set::Calls<idem::dynamodb::StoreDriver>;
 
 namespace idem::dynamodb {
-
-/// Lets a sweep wait for the records that it ends.
 
 StoreDriver::StoreDriver(Loop& loop, ChangeNotifier& changes, Url url,
                          const DynamodbOptions& options)
@@ -171,7 +166,7 @@ Task<StoreResult> StoreDriver::reap(std::size_t limit) {
   if (!now) co_return std::unexpected(unknown_time());
   auto looking = scans_.due(std::string(1, list_of_blanks), *now, limit);
   const auto blanks = co_await std::move(looking);
-  if (!blanks) co_return std::unexpected(blanks.error());
+  if (!blanks) co_return std::unexpected(compare_and_set::of_reading(blanks.error()));
   for (const Due& blank : *blanks) {
     Task<void> ending = steps_.end_blank(blank.id);
     co_await std::move(ending);

@@ -308,7 +308,7 @@ Task<std::expected<AdoptRoutes::Reply, NoReply>> IdentitySteps::adopt(AdoptRoute
                                                                       IdentitySettings settings) {
   auto reading = read();
   const auto found = co_await std::move(reading);
-  if (!found) co_return std::unexpected(found.error());
+  if (!found) co_return no(Code::unavailable, found.error().why);  // Nothing has changed yet.
   if (!*found) co_return no(Code::unavailable, "the store has lost its identity");
   const StoreIdentity& recorded = (*found)->identity;
   const bool is_same = !recorded.is_changing && recorded.naming.routes == verb.routes &&

@@ -28,8 +28,6 @@ std::string_view set_of(Work work) {
 
 }  // namespace
 
-/// Lets a sweep wait for the records that it ends.
-
 StoreDriver::StoreDriver(Loop& loop, ChangeNotifier& changes, Url url, const RedisOptions& options)
     : Timed(loop),
       Calls(loop, changes),

@@ -9,7 +9,6 @@
 
 #include <algorithm>
 #include <cstdlib>
-#include <optional>
 
 namespace idem::test {
 namespace {
@@ -23,7 +22,8 @@ sockaddr_in loopback(int port) {
 }
 
 /// A whole message with a Content-Length; none: the connection ended before.
-std::optional<std::string> read_message(int socket, std::string& rest) {
+template <class Side>
+std::optional<std::string> read_message(const Side& side, std::string& rest) {
   char buffer[16 * 1024];
   for (;;) {
     const auto head_end = rest.find("\r\n\r\n");
@@ -39,13 +39,13 @@ std::optional<std::string> read_message(int socket, std::string& rest) {
         return message;
       }
     }
-    const ssize_t count = recv(socket, buffer, sizeof buffer, 0);
+    const auto count = side.receive(buffer, sizeof buffer);
     if (count <= 0) return std::nullopt;
     rest.append(buffer, static_cast<std::size_t>(count));
   }
 }
 
-bool send_all(int socket, std::string_view bytes) {
+bool send_to(int socket, std::string_view bytes) {
   while (!bytes.empty()) {
     const ssize_t count = send(socket, bytes.data(), bytes.size(), MSG_NOSIGNAL);
     if (count <= 0) return false;
@@ -70,7 +70,16 @@ std::string error_answer(int status, const std::string& type) {
 
 }  // namespace
 
-FaultProxy::FaultProxy(const std::string& target) {
+long FaultProxy::Client::receive(char* to, std::size_t room) const {
+  return tls ? tls->receive(to, room) : recv(socket, to, room, 0);
+}
+
+bool FaultProxy::Client::send_all(std::string_view bytes) const {
+  return tls ? tls->send_all(bytes) : send_to(socket, bytes);
+}
+
+FaultProxy::FaultProxy(const std::string& target, std::shared_ptr<ssl_ctx_st> tls)
+    : tls_(std::move(tls)) {
   target_port_ = std::atoi(target.c_str() + target.rfind(':') + 1);
   listener_ = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
   sockaddr_in address = loopback(0);
@@ -95,12 +104,14 @@ FaultProxy::~FaultProxy() {
   close(listener_);
 }
 
-std::string FaultProxy::endpoint() const { return "http://127.0.0.1:" + std::to_string(port_); }
+std::string FaultProxy::endpoint() const {
+  return (tls_ ? "https://127.0.0.1:" : "http://127.0.0.1:") + std::to_string(port_);
+}
 
-void FaultProxy::plan(const std::string& action, Mishap mishap, int times,
-                      const std::string& part) {
+void FaultProxy::plan(const std::string& action, Mishap mishap, int times, const std::string& part,
+                      std::function<void()> meanwhile) {
   const std::lock_guard lock(mutex_);
-  plans_.push_back({action, part, mishap, times});
+  plans_.push_back({action, part, mishap, times, std::move(meanwhile)});
 }
 
 int FaultProxy::met() {
@@ -111,6 +122,16 @@ int FaultProxy::met() {
 int FaultProxy::came(const std::string& action) {
   const std::lock_guard lock(mutex_);
   return came_[action];
+}
+
+int FaultProxy::turned_away() {
+  const std::lock_guard lock(mutex_);
+  return turned_away_;
+}
+
+void FaultProxy::come_back() {
+  const std::lock_guard lock(mutex_);
+  is_away_ = false;
 }
 
 std::vector<int> FaultProxy::release() {
@@ -135,61 +156,81 @@ void FaultProxy::accept_all() {
       close(client);
       return;
     }
+    if (is_away_) {
+      ++turned_away_;
+      close(client);
+      continue;
+    }
     clients_.push_back(client);
     servers_.emplace_back([this, client] { serve(client); });
   }
 }
 
 void FaultProxy::serve(int client) {
+  const Client side{client, tls_ ? TlsLayer::accept(client, tls_.get()) : nullptr};
   std::string rest;
-  while (const auto request = read_message(client, rest)) {
-    if (!answer(client, *request)) break;
+  while (!tls_ || side.tls) {
+    const auto request = read_message(side, rest);
+    if (!request || !answer(side, *request)) break;
   }
   shutdown(client, SHUT_RDWR);
 }
 
+std::optional<FaultProxy::Plan> FaultProxy::meet(const std::string& request) {
+  const std::lock_guard lock(mutex_);
+  const std::string action = action_of(request);
+  ++came_[action];
+  const auto found = std::ranges::find_if(plans_, [&](const Plan& plan) {
+    return plan.action == action && request.find(plan.part) != request.npos;
+  });
+  if (found == plans_.end()) return std::nullopt;
+  Plan met = *found;
+  ++met_;
+  if (--found->left == 0) plans_.erase(found);
+  if (met.mishap == Mishap::hold) held_.push_back(request);
+  return met;
+}
+
 /// False: the connection is cut.
-bool FaultProxy::answer(int client, const std::string& request) {
-  std::optional<Mishap> mishap;
-  {
-    const std::lock_guard lock(mutex_);
-    const std::string action = action_of(request);
-    ++came_[action];
-    const auto found = std::ranges::find_if(plans_, [&](const Plan& plan) {
-      return plan.action == action && request.find(plan.part) != request.npos;
-    });
-    if (found != plans_.end()) {
-      mishap = found->mishap;
-      ++met_;
-      if (--found->left == 0) plans_.erase(found);
-    }
-    if (mishap == Mishap::hold) held_.push_back(request);
-  }
-  if (!mishap) return send_all(client, pass_on(request));
-  switch (*mishap) {
+bool FaultProxy::answer(const Client& client, const std::string& request) {
+  const auto met = meet(request);
+  if (!met) return client.send_all(pass_on(request));
+  const auto pass = [&] {
+    std::string whole = pass_on(request);
+    if (met->meanwhile) met->meanwhile();
+    return whole;
+  };
+  switch (met->mishap) {
     case Mishap::throttle:
-      return send_all(client, error_answer(400, "ThrottlingException"));
+      return client.send_all(error_answer(400, "ThrottlingException"));
     case Mishap::fail:
-      return send_all(client, error_answer(500, "InternalServerError"));
+      return client.send_all(error_answer(500, "InternalServerError"));
     case Mishap::fail_after:
-      pass_on(request);
-      return send_all(client, error_answer(500, "InternalServerError"));
+      pass();
+      return client.send_all(error_answer(500, "InternalServerError"));
     case Mishap::cut_before:
     case Mishap::hold:
       return false;
     case Mishap::cut_after:
-      pass_on(request);
+      pass();
       return false;
+    case Mishap::leave: {
+      pass();
+      const std::lock_guard lock(mutex_);
+      is_away_ = true;
+      for (const int one : clients_) shutdown(one, SHUT_RDWR);
+      return false;
+    }
     case Mishap::twice: {
-      const std::string first = pass_on(request);
+      const std::string first = pass();
       pass_on(request);
-      return send_all(client, first);
+      return client.send_all(first);
     }
     case Mishap::damage: {
-      std::string whole = pass_on(request);
+      std::string whole = pass();
       const auto at = whole.rfind("\"B\":\"");
       if (at != whole.npos) whole[at + 5] = whole[at + 5] == 'A' ? 'B' : 'A';
-      return send_all(client, whole);
+      return client.send_all(whole);
     }
   }
   return false;
@@ -202,7 +243,7 @@ std::string FaultProxy::pass_on(const std::string& request) const {
   std::optional<std::string> whole;
   const bool is_there =
       connect(server, reinterpret_cast<const sockaddr*>(&address), sizeof address) == 0;
-  if (is_there && send_all(server, request)) whole = read_message(server, rest);
+  if (is_there && send_to(server, request)) whole = read_message(Client{server}, rest);
   close(server);
   return whole.value_or("HTTP/1.1 500 X\r\nContent-Length: 0\r\n\r\n");
 }

@@ -84,6 +84,48 @@ TEST(RedisFaults, S04_a_step_that_comes_late_is_made_for_the_moment_in_which_it_
   EXPECT_GT(std::get<InProgress>(*other).lease_remaining, 1s);
 }
 
+// The time for tries counted from the begin of the call, so that a slow first write left none.
+// The answer was at hand, and the error said that other writers keep changing the record.
+TEST(RedisFaults, S04_a_duplicate_whose_first_write_is_slow_gets_its_answer) {
+  const RedisServer server;
+  const auto store = open_at(server.url());
+  run(*store, 1);
+  // Longer than the store repeats a step.
+  server.ask("client pause 3500 write");
+  const auto outcome = try_ask(*store, a_reserve(1, 2));
+  ASSERT_TRUE(outcome.has_value()) << outcome.error().detail;
+  EXPECT_TRUE(is<InProgress>(*outcome)) << describe(*outcome);
+}
+
+TEST(RedisFaults, S04_a_decision_whose_reply_is_lost_is_recognised_and_made_once) {
+  const RedisServer server;
+  CuttingProxy proxy(server.socket());
+  const auto store = open_at(through(proxy));
+  const Execute attempt = run(*store, 1);
+  ASSERT_TRUE(try_ask(*store, a_mark_unknown(attempt)));
+  const Resolve verb = a_resolve(1, Resolve::As::completed, attempt.attempt.fence);
+  proxy.lose_answer_to(verb.evidence);  // The write has it, the reading before it has not.
+  const auto reply = try_ask(*store, verb);
+  ASSERT_TRUE(reply.has_value()) << reply.error().detail;
+  EXPECT_EQ(reply->verdict, Resolve::Verdict::done);
+  EXPECT_EQ(proxy.lost(), 1);
+  EXPECT_EQ(try_ask(*store, ReadEvidence{key(1)})->size(), 1U);
+}
+
+TEST(RedisFaults, S04_a_claim_whose_reply_is_lost_has_its_request) {
+  const RedisServer server;
+  CuttingProxy proxy(server.socket());
+  const auto store = open_at(through(proxy));
+  const auto accepted = try_ask(*store, Accept{a_reserve_in(*store, 1), "POST / please"});
+  ASSERT_TRUE(accepted && is<Pending>(*accepted));
+  const Claim claim{token(9), "dispatcher", std::chrono::hours(1), false};
+  proxy.lose_answer_to(claim.owner);  // Of the write.
+  const auto claimed = try_ask(*store, claim);
+  ASSERT_TRUE(claimed && *claimed) << "not: nothing is due";
+  EXPECT_EQ((*claimed)->attempt.token, token(9));
+  EXPECT_EQ(proxy.lost(), 1);
+}
+
 // `idem store copy` asks for a thousand at once, and a busy server runs the last of them seconds
 // later: the copy ended with "other writers keep changing this record", and there was none.
 TEST(RedisFaults, S04_a_record_of_a_copy_is_put_however_late_its_command_is_run) {

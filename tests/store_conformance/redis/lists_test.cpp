@@ -97,6 +97,24 @@ TEST_F(RedisLists, T53_unknown_records_are_listed_again) {
   EXPECT_EQ(warnings().size(), 1U);
 }
 
+// A damaged one has no moment: its place in the list is behind all of them.
+TEST_F(RedisLists, S12_the_oldest_unknown_record_is_one_that_can_be_read) {
+  ASSERT_TRUE(try_ask(*store_, a_mark_unknown(run(1))));
+  ASSERT_TRUE(try_ask(*store_, a_mark_unknown(run(2))));
+  const auto second = try_ask(*store_, Find{one(2).id});
+  ASSERT_TRUE(second && *second);
+  server_.ask("zadd {idem:61}unknown xx +inf a111111111111111");
+  const auto with_one = try_ask(*store_, Count{});
+  ASSERT_TRUE(with_one) << with_one.error().detail;
+  EXPECT_EQ(with_one->oldest_unknown, (*second)->changed_at);
+  EXPECT_GE(with_one->now, (*second)->changed_at);
+  server_.ask("zadd {idem:61}unknown xx +inf a222222222222222");
+  const auto with_two = try_ask(*store_, Count{});
+  ASSERT_TRUE(with_two) << with_two.error().detail;
+  EXPECT_EQ(with_two->oldest_unknown, std::nullopt);
+  EXPECT_EQ(with_two->by_state[static_cast<std::size_t>(State::unknown)], 2U);
+}
+
 TEST_F(RedisLists, T53_ended_leases_are_swept_again) {
   run(1);
   drop("due:sweep");
