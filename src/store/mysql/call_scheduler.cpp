@@ -170,6 +170,7 @@ Task<void> CallScheduler::serve(Worker& worker) {
         servers_.doubt();
         auto reaching = servers_.reach(worker.link);
         (void)co_await std::move(reaching);
+        continue;  // Calls may have come meanwhile.
       }
       Task<void> parking = park(worker);
       co_await std::move(parking);
@@ -420,7 +421,7 @@ void CallScheduler::on_undone(Worker& worker, std::vector<Waiting> batch, const 
   const Failure& failure = undone.failure;
   if (undone.is_read_only || is_other_server(failure)) {
     worker.link.connection.close();
-    servers_.leave();
+    servers_.leave(worker.link);
     return refuse(std::move(batch), Code::unavailable, failure_text(failure));
   }
   if (failure.is_lost()) return on_lost(std::move(batch), failure);
@@ -435,11 +436,12 @@ void CallScheduler::on_undone(Worker& worker, std::vector<Waiting> batch, const 
   }
   if (is_race(failure)) return ask_again(std::move(batch), failure);
   const bool is_of_its_values = undone.is_too_large || is_unstorable(failure);
-  if (is_of_its_values && batch.size() > 1) {
+  if ((is_of_its_values || is_refusal(failure)) && batch.size() > 1) {
     // One call fails the batch: each is sent alone.
     for (Waiting& one : batch) one.alone = true;
     return lanes_.put_back(std::move(batch));
   }
+  if (is_refusal(failure)) return refuse(std::move(batch), Code::refused, failure.message);
   refuse(std::move(batch), is_of_its_values ? Code::unstorable : Code::unavailable,
          failure_text(failure));
 }

@@ -93,6 +93,12 @@ std::string failure_text(const Failure& failure) {
   return text;
 }
 
+Failure commit_failed(Connection& connection, const Failure& failure) {
+  if (failure.is_lost()) return failure;
+  connection.close();
+  return {0, failure_text(failure), true};
+}
+
 Connection::Connection(Loop& loop, const Url& url) : Timed(loop), url_(url) {}
 
 Connection::~Connection() { close(); }

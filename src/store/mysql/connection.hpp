@@ -60,6 +60,11 @@ std::string failure_text(const Failure& failure);
 using Results = std::vector<Rows>;
 using QueryResult = std::expected<Results, Failure>;
 
+class Connection;
+/// A COMMIT that the server answered with an error: nobody knows how far it came. Closes the
+/// connection.
+Failure commit_failed(Connection& connection, const Failure& failure);
+
 class Connection final : Timed {
  public:
   Connection(Loop& loop, const Url& url);

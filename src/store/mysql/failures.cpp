@@ -49,10 +49,14 @@ bool may_be_another_store(const Failure& failure) noexcept {
                              ER_BAD_FIELD_ERROR, ER_NO_DB_ERROR});
 }
 
+bool is_refusal(const Failure& failure) noexcept {
+  return is_one_of(failure, {ER_SIGNAL_EXCEPTION});
+}
+
 bool is_unstorable(const Failure& failure) noexcept {
-  return is_one_of(failure, {ER_DATA_TOO_LONG, ER_WARN_DATA_OUT_OF_RANGE, ER_BAD_NULL_ERROR,
-                             ER_TRUNCATED_WRONG_VALUE_FOR_FIELD, ER_TOO_BIG_ROWSIZE,
-                             ER_NET_PACKET_TOO_LARGE, ER_SIGNAL_EXCEPTION});
+  return is_one_of(
+      failure, {ER_DATA_TOO_LONG, ER_WARN_DATA_OUT_OF_RANGE, ER_BAD_NULL_ERROR,
+                ER_TRUNCATED_WRONG_VALUE_FOR_FIELD, ER_TOO_BIG_ROWSIZE, ER_NET_PACKET_TOO_LARGE});
 }
 
 Millis with_jitter(Millis length) {

@@ -18,6 +18,8 @@ bool is_duplicate(const Failure& failure) noexcept;
 bool is_other_server(const Failure& failure) noexcept;
 /// A table, a function or the database is missing.
 bool may_be_another_store(const Failure& failure) noexcept;
+/// A trigger of the store refuses it: its message says why.
+bool is_refusal(const Failure& failure) noexcept;
 /// It can never succeed in this form, whatever the state of the server.
 bool is_unstorable(const Failure& failure) noexcept;
 

@@ -172,7 +172,11 @@ Task<Answer> drop_journal(Connection& connection, DropJournal verb) {
   sql += "COMMIT";
   auto dropping = connection.run(std::move(sql), limits::store_reply_max);
   const QueryResult dropped = co_await std::move(dropping);
-  if (!dropped) co_return std::unexpected(dropped.error());
+  if (!dropped) {
+    const bool is_of_commit = dropped.error().executed == (drops ? 1U : 0U);
+    co_return std::unexpected(is_of_commit ? commit_failed(connection, dropped.error())
+                                           : dropped.error());
+  }
   const DropJournal::Reply reply{drops, drops ? 0 : end.last};
   co_return StoreResult(reply);
 }

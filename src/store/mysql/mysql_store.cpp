@@ -94,7 +94,11 @@ class MysqlStore final : public Store {
 
   // The store's thread notifies waiters, as for its own calls.
   void note_committed(const StoreCall& what, const StoreResult& result) {
-    loop_.post([this, what, result] { scheduler_.note_result(what, mysql::CallResult{result}); });
+    mysql::CallResult noted{result};
+    const auto* const outcome = result ? std::get_if<ReserveOutcome>(&*result) : nullptr;
+    const auto* const execute = outcome != nullptr ? std::get_if<Execute>(outcome) : nullptr;
+    noted.ended_lease = execute != nullptr && execute->ended_lease;
+    loop_.post([this, what, noted = std::move(noted)] { scheduler_.note_result(what, noted); });
   }
 
   void take() {

@@ -385,7 +385,7 @@ Task<std::expected<AdoptRoutes::Reply, Failure>> adopt_routes(Connection& connec
   }
   auto ending = connection.run("COMMIT", limits::store_reply_max);
   const QueryResult committed = co_await std::move(ending);
-  if (!committed) co_return std::unexpected(committed.error());
+  if (!committed) co_return std::unexpected(commit_failed(connection, committed.error()));
   co_return reply;
 }
 

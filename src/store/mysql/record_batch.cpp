@@ -136,10 +136,8 @@ Task<BatchProblem> commit(Terms terms, const LockedRecords& records) {
   const QueryResult written = co_await std::move(writing);
   if (written) co_return std::nullopt;
   Failure failure = written.error();
-  if (!failure.is_lost() && failure.executed + 1 == records.written_statements()) {
-    // The commit itself failed: nobody knows how far it came.
-    connection.close();
-    failure = {0, failure_text(failure), true};
+  if (failure.executed + 1 == records.written_statements()) {
+    failure = commit_failed(connection, failure);
   }
   Task<void> undoing = roll_back(connection);
   co_await std::move(undoing);

@@ -7,8 +7,7 @@ namespace idem::mysql {
 std::string why_lost(const KnownAttempt& known) {
   return "the server does not have the attempt with the fence " + std::to_string(known.fence) +
          ", which was confirmed before: it has lost the last records, so that work could run "
-         "again; "
-         "find out what is missing before you start the gateway again";
+         "again; find out what is missing before you start the gateway again";
 }
 
 ServerInUse::Now ServerInUse::now() const {
@@ -21,15 +20,20 @@ std::uint64_t ServerInUse::turn() const {
   return now_.turn;
 }
 
-void ServerInUse::go_to(std::size_t host) {
+bool ServerInUse::go_to(std::size_t host, std::uint64_t seen) {
   const std::lock_guard lock(mutex_);
-  if (host != now_.host) ++now_.turn;
+  if (now_.turn != seen && host != now_.host) return false;
+  if (host != now_.host || now_.is_left) ++now_.turn;
   now_.host = host;
+  now_.is_left = false;
+  return true;
 }
 
-void ServerInUse::leave(std::size_t hosts) {
+void ServerInUse::leave(std::uint64_t turn, std::size_t hosts) {
   const std::lock_guard lock(mutex_);
+  if (turn != now_.turn) return;  // Another connection of that server has said so already.
   now_.host = (now_.host + 1) % hosts;
+  now_.is_left = true;
   ++now_.turn;
 }
 

@@ -26,14 +26,17 @@ class ServerInUse {
   struct Now {
     std::size_t host = 0;    ///< Of the URL's.
     std::uint64_t turn = 1;  ///< One more with each change of the server.
+    bool is_left = false;    ///< It takes no writes, and the next one is not compared yet.
     std::optional<KnownAttempt> known{};
   };
   Now now() const;
   std::uint64_t turn() const;
 
-  void go_to(std::size_t host);
-  /// It accepts no writes any more: all connections are made anew, to the next one first.
-  void leave(std::size_t hosts);
+  /// To a server that was compared. False: since the turn `seen` the store has gone to another one.
+  bool go_to(std::size_t host, std::uint64_t seen);
+  /// The server of this turn accepts no writes any more: all connections are made anew, to the next
+  /// one first.
+  void leave(std::uint64_t turn, std::size_t hosts);
   /// The fence of an attempt that is committed.
   void note(const RecordId& id, Fence fence);
 

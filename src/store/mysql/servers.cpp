@@ -25,7 +25,7 @@ Task<std::expected<Opened, std::string>> Servers::open(Link& link, IdentitySetti
     if (opened) {
       store_id_ = opened->store_id;
       link.server = opened->server;
-      in_use_->go_to(host);
+      (void)in_use_->go_to(host, in_use_->turn());
       link.turn = in_use_->turn();
       link.compared = doubts_;
       co_return std::move(*opened);
@@ -42,20 +42,25 @@ Task<std::expected<Opened, std::string>> Servers::open(Link& link, IdentitySetti
 // connections go there.
 Task<std::expected<void, std::string>> Servers::connect(Link& link) {
   std::expected<void, std::string> connected;
-  const std::size_t first = in_use_->now().host;
-  for (std::size_t turn = 0; turn < url_.hosts.size(); ++turn) {
-    const std::size_t host = (first + turn) % url_.hosts.size();
+  ServerInUse::Now seen = in_use_->now();
+  for (std::size_t tried = 0; tried < url_.hosts.size();) {
+    const std::size_t host = (seen.host + tried) % url_.hosts.size();
+    ++tried;
     auto connecting = link.connection.open(url_.hosts[host], limits::store_connect_max);
     connected = co_await std::move(connecting);
     if (!connected) continue;
     auto comparing = compare(link);
     connected = co_await std::move(comparing);
-    if (connected) {
-      in_use_->go_to(host);
+    if (connected && in_use_->go_to(host, seen.turn)) {
       link.turn = in_use_->turn();
       co_return connected;
     }
     link.connection.close();
+    if (!connected) continue;
+    // Another connection has gone elsewhere meanwhile, and this one follows it.
+    connected = std::unexpected("the store has gone to another server");
+    seen = in_use_->now();
+    tried = 0;
   }
   co_return connected;
 }

@@ -32,8 +32,8 @@ class Servers {
   bool is_ready(const Link& link) const noexcept;
   const std::string& why_out_of_reach() const noexcept { return why_; }
 
-  /// The server in use accepts no writes any more: the next one is tried first.
-  void leave() { in_use_->leave(url_.hosts.size()); }
+  /// The link's server accepts no writes any more: the next one is tried first.
+  void leave(const Link& link) { in_use_->leave(link.turn, url_.hosts.size()); }
   /// Each connection's store is compared again before its next use.
   void doubt() noexcept { ++doubts_; }
   /// The fence of an attempt that is committed: a server without it has lost records.

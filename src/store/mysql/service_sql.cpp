@@ -278,6 +278,14 @@ std::string transaction_command(std::string_view sql) {
   return std::move(first);
 }
 
+std::string transaction_end(std::string_view sql) {
+  static constexpr std::array<std::string_view, 9> ending{
+      "BEGIN", "COMMIT", "LOCK", "RELEASE", "ROLLBACK", "SAVEPOINT", "START", "UNLOCK", "XA"};
+  auto first = first_words(sql).first;
+  if (std::ranges::find(ending, first) == ending.end()) return {};
+  return first;
+}
+
 bool is_plain(std::string_view sql) {
   static constexpr std::array<std::string_view, 7> plain{"SELECT",  "INSERT", "UPDATE", "DELETE",
                                                          "REPLACE", "WITH",   "VALUES"};

@@ -26,6 +26,9 @@ SqlRows to_sql_rows(st_mysql_res* result);
 /// The command of a statement that ends the transaction or begins one, or that the server commits
 /// before it runs it; empty: it does not.
 std::string transaction_command(std::string_view sql);
+/// The command of a statement that begins or ends a transaction, or locks tables until another one
+/// ends that; empty: it does not.
+std::string transaction_end(std::string_view sql);
 /// It reads or changes rows and nothing else. Any other statement may run one that ends the
 /// transaction: a procedure, a text that is executed, a setting.
 bool is_plain(std::string_view sql);

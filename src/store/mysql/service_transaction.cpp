@@ -23,22 +23,11 @@ using How = TransactionEnd::How;
 /// A savepoint ends with its transaction, so it proves that this is the one that was begun.
 constexpr std::string_view same_transaction_sql = "RELEASE SAVEPOINT idem_begun;";
 
-/// The service's session asks for read_only first, because a user with the right to write anyhow
-/// would go on writing to a server that has been replaced. It stays in this mode until the end:
-/// with autocommit, the statements behind a deadlock, which ends the transaction, would commit one
-/// by one.
+/// The service's session stays in this mode until the end: with autocommit, the statements behind a
+/// deadlock, which ends the transaction, would commit one by one.
 std::string begin_sql(const Session& session) {
-  return settings_sql(session.database(), true) +
-         ";START TRANSACTION;SAVEPOINT idem_begun;SELECT @@GLOBAL.read_only;";
-}
-
-/// The row that begin_sql() asks for comes before all others.
-bool is_read_only(const std::vector<StatementResult>& answers) {
-  const auto first =
-      std::ranges::find_if(answers, [](const StatementResult& one) { return one.rows != nullptr; });
-  if (first == answers.end()) return true;
-  const SqlRows rows = to_sql_rows(first->rows.get());
-  return rows.size() != 1 || rows.front().front() != SqlValue(std::int64_t{0});
+  return fmt::format("{};{};START TRANSACTION;SAVEPOINT idem_begun;",
+                     settings_sql(session.database(), true), read_only_sql);
 }
 
 SqlRows last_rows(const std::vector<StatementResult>& answers) {
@@ -107,7 +96,7 @@ NotAdmitted not_admitted(Session& session, const RecordId& id, const SessionFail
 
 NotAdmitted not_admitted_by_replica(Session& session) {
   session.close();
-  NotAdmitted none{ended(How::unavailable, "the server accepts no writes any more (read_only)")};
+  NotAdmitted none{ended(How::unavailable, std::string(no_writes))};
   none.is_race = true;
   return none;
 }
@@ -156,10 +145,20 @@ TransactionEnd ended(How how, std::string why, std::string sqlstate) {
   return end;
 }
 
+bool is_read_only(const std::vector<StatementResult>& answers) {
+  const auto first =
+      std::ranges::find_if(answers, [](const StatementResult& one) { return one.rows != nullptr; });
+  if (first == answers.end()) return true;
+  const SqlRows rows = to_sql_rows(first->rows.get());
+  return rows.size() != 1 || !is_off(rows.front().front());
+}
+
 // Errors such as 1062 are about business rows here, and would come again.
 MysqlTransaction::Failed MysqlTransaction::failed_by(const SessionFailure& failure) {
   const bool gave_way = is_contention(failure.code);
-  return {failure_text(failure), failure.sqlstate, failure.is_lost() || gave_way, gave_way};
+  const bool is_worth_another_try =
+      failure.is_lost() || gave_way || is_other_server(Failure{failure.code});
+  return {failure_text(failure), failure.sqlstate, is_worth_another_try, gave_way};
 }
 
 std::vector<StatementResult> MysqlTransaction::ask(std::string_view sql, Millis patience) {
@@ -273,13 +272,15 @@ std::expected<Admission, NotAdmitted> admit_reserve(Session& session, const Rese
   if (!answers) return std::unexpected(not_admitted(session, reserve.id, answers.error()));
   if (is_read_only(*answers)) return std::unexpected(not_admitted_by_replica(session));
   // The first columns of idem_answer_reserve(): outcome, operation, fence, attempt,
-  // recovery_point, again.
+  // recovery_point, again; the 20th is ended_lease.
+  constexpr std::size_t ended_lease = 19;
   const SqlRows rows = last_rows(*answers);
-  const bool is_row = rows.size() == 1 && rows.front().size() > 6;
+  const bool is_row = rows.size() == 1 && rows.front().size() > ended_lease;
   if (is_row && text_in(rows.front()[0]) == "execute") {
     const SqlRow& row = rows.front();
     const Attempt attempt{static_cast<Fence>(number_in(row[2])), reserve.token};
-    const Execute execute{reserve.id, attempt, text_in(row[4]), number_in(row[5]) != 0};
+    const Execute execute{reserve.id, attempt, text_in(row[4]), number_in(row[5]) != 0,
+                          number_in(row[ended_lease]) != 0};
     return Admission{reserve.id, attempt, ReserveOutcome(execute)};
   }
   roll_back(session);

@@ -62,6 +62,13 @@ class MysqlTransaction final : public Transaction {
   bool is_marked_ = false;
 };
 
+/// Comes before all that writes: a user with the right to do so would go on writing to a server
+/// that has been replaced.
+inline constexpr std::string_view read_only_sql = "SELECT @@GLOBAL.read_only";
+inline constexpr std::string_view no_writes = "the server accepts no writes any more (read_only)";
+/// By the first rows among the answers, those of read_only_sql.
+bool is_read_only(const std::vector<StatementResult>& answers);
+
 /// The rows of one of Idem's statements, in the open transaction.
 std::expected<SqlRows, SessionFailure> ask_internal(Session& session, InternalStatement which,
                                                     std::span<const SqlValue> values);

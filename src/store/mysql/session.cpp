@@ -95,10 +95,12 @@ bool Session::connect(const Host& host, Rounds& rounds) {
 
 std::expected<void, std::string> Session::open(const StoreId& store_id, const ServerInUse& in_use) {
   const ServerInUse::Now now = in_use.now();
+  if (now.is_left) return std::unexpected("no server that takes writes is known yet");
   const Host& host = url_.hosts.at(now.host);
   auto opened = open_at(host);
   if (opened) opened = check(store_id, now.known);
   if (opened) {
+    in_use_ = &in_use;
     turn_ = now.turn;
     return {};
   }
@@ -155,7 +157,7 @@ std::expected<void, std::string> Session::check(const StoreId& store_id,
   if (!answers) return std::unexpected(failure_text(answers.error()));
   const SqlRows rows = answers->back().rows ? to_sql_rows(answers->back().rows.get()) : SqlRows();
   if (rows.size() != 1 || rows.front().size() != 5) return std::unexpected("it is no store");
-  if (rows.front()[0] != SqlValue(std::int64_t{0})) return std::unexpected("it is read-only");
+  if (!is_off(rows.front()[0])) return std::unexpected("it is read-only");
   if (rows.front()[1] != SqlValue(std::int64_t{1})) {
     return std::unexpected("it may forget its last commits: innodb_flush_log_at_trx_commit");
   }
@@ -255,6 +257,10 @@ std::expected<std::vector<StatementResult>, SessionFailure> Session::ask(
     if (status > 0) return failed();
     return answers;
   }
+}
+
+bool is_off(const SqlValue& value) {
+  return value == SqlValue(std::int64_t{0}) || value == SqlValue(std::string("OFF"));
 }
 
 std::string settings_sql(std::string_view database, bool in_transaction) {

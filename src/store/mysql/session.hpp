@@ -6,6 +6,7 @@
 #include "store/mysql/url.hpp"
 
 #include <idem/record.hpp>
+#include <idem/transaction.hpp>
 
 #include <expected>
 #include <memory>
@@ -61,8 +62,8 @@ class Session {
   /// The server has said nothing since the last answer: it has not ended the session.
   bool is_still_there() const noexcept;
   bool is_in_transaction() const noexcept;
-  /// Of ServerInUse, when it was opened.
-  std::uint64_t turn() const noexcept { return turn_; }
+  /// It leads to the server in use. An open transaction of another one must not commit.
+  bool is_current() const { return in_use_ != nullptr && in_use_->turn() == turn_; }
   /// Null: not open.
   st_mysql* native() noexcept { return connection_; }
   /// The database's name in backticks: a service may have chosen another one.
@@ -86,9 +87,13 @@ class Session {
   st_mysql* connection_ = nullptr;
   std::string database_;
   std::size_t packet_max_ = 0;
-  std::uint64_t turn_ = 0;
+  const ServerInUse* in_use_ = nullptr;
+  std::uint64_t turn_ = 0;  ///< Of the server in use, when this was opened.
   MonotonicTime deadline_{};
 };
+
+/// Of a value of @@read_only, which newer servers answer as a word.
+bool is_off(const SqlValue& value);
 
 /// What each transaction, and each statement of its own, begins with: an earlier handler's settings
 /// must not hold in it. `database`: in backticks.

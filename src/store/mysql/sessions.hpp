@@ -50,7 +50,8 @@ class Sessions {
   std::condition_variable freed_;
   std::vector<std::unique_ptr<Session>> idle_;
   std::size_t made_ = 0;
-  std::string why_out_of_reach_;  ///< Empty: the last one could be opened.
+  std::string why_out_of_reach_;         ///< Empty: the last one could be opened.
+  std::uint64_t turn_out_of_reach_ = 0;  ///< Of ServerInUse, when it could not.
   MonotonicTime retry_at_{};
   Millis backoff_{};
 };

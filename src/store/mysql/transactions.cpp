@@ -78,6 +78,9 @@ Ended conclude(Session& session, MysqlTransaction& transaction, const Admission&
   if (!step) return {undone(How::rolled_back, "the work asked for it")};
   IDEM_ASSERT(is_own_step(*step, admission));
   if (auto bad = what_is_wrong(*step)) return {undone(How::rolled_back, std::move(*bad))};
+  if (!session.is_current()) {
+    return {undone(How::unavailable, "the store has gone to another server meanwhile"), true};
+  }
   keep_what_fits(*step, session);
   if (admission.reserved) crash_point(CrashPoint::reserve_before_commit);
   crash_point(CrashPoint::settle_before_commit);
@@ -286,6 +289,9 @@ class MysqlTransactions final : public Transactions {
 
   std::expected<SqlRows, std::string> run(std::string_view sql,
                                           std::span<const SqlValue> values) override {
+    if (const auto command = transaction_end(sql); !command.empty()) {
+      return std::unexpected(command + ": this statement is a transaction of its own");
+    }
     if (has_several_statements(sql) && transaction_command(sql) != "CREATE") {
       return std::unexpected("more than one statement");
     }
@@ -303,8 +309,14 @@ class MysqlTransactions final : public Transactions {
   std::expected<SqlRows, std::string> run_internal(InternalStatement which,
                                                    std::span<const SqlValue> values) override {
     return alone([&](Session& session) -> std::expected<SqlRows, SessionFailure> {
-      auto begun = session.ask(settings_sql(session.database(), true), limits::store_reply_max);
+      auto begun =
+          session.ask(settings_sql(session.database(), true).append(";").append(read_only_sql),
+                      limits::store_reply_max);
       if (!begun) return std::unexpected(std::move(begun.error()));
+      if (is_read_only(*begun)) {
+        session.close();
+        return std::unexpected(SessionFailure{0, {}, std::string(no_writes), {}});
+      }
       auto rows = ask_internal(session, which, values);
       if (!rows) {
         roll_back(session);
@@ -328,6 +340,7 @@ class MysqlTransactions final : public Transactions {
       if (!session) return std::unexpected(std::move(session.error()));
       auto rows = asking(**session);
       if (rows) return std::move(*rows);
+      if (is_other_server(Failure{rows.error().code})) (**session).close();
       if (!is_contention(rows.error().code) || !contention.is_worth_another_try()) {
         return std::unexpected(failure_text(rows.error()));
       }

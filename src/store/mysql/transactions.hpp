@@ -14,7 +14,7 @@ namespace idem::mysql {
 struct TransactionsOf {
   Url url;
   StoreId store_id{};
-  std::shared_ptr<ServerInUse> in_use;
+  std::shared_ptr<ServerInUse> in_use{};
   /// The store's own answer to a call. Blocks.
   std::function<StoreResult(StoreCall)> ask;
   /// Called after each call that was committed here, on the thread of its caller.

@@ -211,8 +211,10 @@ Task<void> CallScheduler::serve(Worker& worker) {
       co_await park(worker);
       continue;
     }
-    // Another lane has reached the server that replaced this one.
-    if (worker.timeline < lineage_->timeline()) worker.connection.close();
+    // Another lane has reached the server that replaced this one, or it has ended the session: what
+    // is not sent is not in doubt.
+    const bool is_deposed = worker.timeline < lineage_->timeline();
+    if (is_deposed || !worker.connection.is_still_there()) worker.connection.close();
     bool reached = worker.connection.is_open() && worker.compared == doubts_;
     if (!reached) reached = co_await reach(worker);
     if (!reached) {
@@ -233,21 +235,28 @@ Task<void> CallScheduler::serve(Worker& worker) {
   if (--serving_ == 0) closed_();
 }
 
+Task<std::expected<void, std::string>> CallScheduler::compare(Worker& worker) {
+  const std::uint64_t doubts = doubts_;
+  const auto checked = co_await check_again(worker.connection, store_id_, *lineage_);
+  if (!checked) co_return std::unexpected(checked.error());
+  worker.timeline = *checked;
+  worker.compared = doubts;
+  co_return std::expected<void, std::string>();
+}
+
 Task<bool> CallScheduler::reach(Worker& worker) {
   Connection& connection = worker.connection;
+  if (connection.is_open()) {
+    const auto compared = co_await compare(worker);
+    if (compared) co_return true;
+    connection.close();
+  }
   if (out_of_reach_ && MonotonicClock::now() < retry_at_) co_return false;
-  const std::uint64_t doubts = doubts_;
-  std::expected<void, std::string> connected;
-  if (!connection.is_open()) connected = co_await connection.open(limits::store_connect_max);
+  auto connected = co_await connection.open(limits::store_connect_max);
+  if (connected) connected = co_await compare(worker);
   if (connected) {
-    const auto checked = co_await check_again(connection, store_id_, *lineage_);
-    if (checked) {
-      worker.timeline = *checked;
-      worker.compared = doubts;
-      out_of_reach_ = false;
-      co_return true;
-    }
-    connected = std::unexpected(checked.error());
+    out_of_reach_ = false;
+    co_return true;
   }
   connection.close();
   backoff_ = next_backoff(out_of_reach_ ? backoff_ : Millis(0));

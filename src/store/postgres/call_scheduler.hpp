@@ -58,6 +58,8 @@ class CallScheduler final : Timed {
   /// Connects, unless the connection is open, and compares its store. False: the server is out of
   /// reach, now or at a recent try, or the store is another one.
   Task<bool> reach(Worker& worker);
+  /// Whether the server of the open connection is still what a start accepts, and holds the store.
+  Task<std::expected<void, std::string>> compare(Worker& worker);
   Task<void> work(Worker& worker, std::vector<Waiting> batch);
   Task<void> ask_alone(Connection& connection, Waiting waiting);
   /// on_failure(), with the holder of a lock that was not free for so long that the calls fail.

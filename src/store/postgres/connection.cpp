@@ -7,6 +7,7 @@
 
 #include <fmt/format.h>
 #include <libpq-fe.h>
+#include <poll.h>
 
 #include <algorithm>
 
@@ -39,6 +40,13 @@ void Connection::close() noexcept {
   unwatch_socket();
   known_.clear();
   PQfinish(std::exchange(connection_, nullptr));
+}
+
+bool Connection::is_still_there() const noexcept {
+  if (connection_ == nullptr) return false;
+  // Bytes to read without a question are the server's goodbye.
+  pollfd looked{PQsocket(connection_), POLLIN, 0};
+  return ::poll(&looked, 1, 0) == 0;
 }
 
 int Connection::backend() const noexcept { return PQbackendPID(connection_); }
@@ -268,8 +276,10 @@ Task<QueryResult> Connection::answer() {
     if (!failure) co_return std::unexpected(lost(true));
   }
   // An error that ends the session may come behind a commit, from a server that stops or from a
-  // pooler. So it counts as a lost reply, and the caller repeats the call.
-  if (PQstatus(connection_) != CONNECTION_OK) {
+  // pooler. So it counts as a lost reply, and the caller repeats the call. 40003 says itself that
+  // nobody knows how far the statement came.
+  const bool is_unknown = failure && failure->sqlstate == "40003";
+  if (is_unknown || PQstatus(connection_) != CONNECTION_OK) {
     Failure gone = lost(true);
     if (failure) gone.message = std::move(failure->message);
     co_return std::unexpected(std::move(gone));

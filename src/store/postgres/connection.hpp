@@ -66,6 +66,8 @@ class Connection final : Timed {
   ~Connection() override;
 
   bool is_open() const noexcept { return connection_ != nullptr; }
+  /// The server has said nothing since the last answer: it has not ended the session.
+  bool is_still_there() const noexcept;
   /// The process id that the server sent when this was opened; a pooler invents one.
   int backend() const noexcept;
 

@@ -280,7 +280,8 @@ QueryResult Session::next_reply() {
     }
   }
   // As in Connection::answer(): such an error may have come behind a commit.
-  if (PQstatus(connection_) != CONNECTION_OK) {
+  const bool is_unknown = failure && failure->sqlstate == "40003";
+  if (is_unknown || PQstatus(connection_) != CONNECTION_OK) {
     Failure gone = lost(true);
     if (failure) gone.message = std::move(failure->message);
     return std::unexpected(std::move(gone));
