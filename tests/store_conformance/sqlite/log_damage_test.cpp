@@ -4,6 +4,8 @@
 #include "store_conformance/sqlite/killed_store.hpp"
 #include "store_conformance/sqlite/service_connection.hpp"
 
+#include <idem/sqlite.hpp>
+
 #include <fmt/format.h>
 #include <sqlite3.h>
 
