@@ -1,11 +1,8 @@
 #include "store/mysql/failures.hpp"
 
-#include <idem/limits.hpp>
-
 #include <mysqld_error.h>
 
 #include <algorithm>
-#include <random>
 
 namespace idem::mysql {
 namespace {
@@ -57,15 +54,6 @@ bool is_unstorable(const Failure& failure) noexcept {
   return is_one_of(
       failure, {ER_DATA_TOO_LONG, ER_WARN_DATA_OUT_OF_RANGE, ER_BAD_NULL_ERROR,
                 ER_TRUNCATED_WRONG_VALUE_FOR_FIELD, ER_TOO_BIG_ROWSIZE, ER_NET_PACKET_TOO_LARGE});
-}
-
-Millis with_jitter(Millis length) {
-  thread_local std::minstd_rand random{std::random_device{}()};
-  return length / 2 + Millis(random() % static_cast<unsigned>(length.count() / 2 + 1));
-}
-
-Millis next_backoff(Millis before) {
-  return std::clamp<Millis>(before * 2, limits::store_reconnect_min, limits::store_reconnect_max);
 }
 
 }  // namespace idem::mysql

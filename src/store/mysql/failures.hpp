@@ -23,7 +23,4 @@ bool is_refusal(const Failure& failure) noexcept;
 /// It can never succeed in this form, whatever the state of the server.
 bool is_unstorable(const Failure& failure) noexcept;
 
-Millis with_jitter(Millis length);
-Millis next_backoff(Millis before);
-
 }  // namespace idem::mysql

@@ -1,6 +1,7 @@
 #include "store/mysql/servers.hpp"
 
 #include "store/mysql/failures.hpp"
+#include "store/sql_server/backoff.hpp"
 
 #include <idem/limits.hpp>
 
@@ -92,10 +93,10 @@ Task<bool> Servers::reach(Link& link) {
     co_return true;
   }
   link.connection.close();
-  backoff_ = next_backoff(out_of_reach_ ? backoff_ : Millis(0));
+  backoff_ = sql_server::next_backoff(out_of_reach_ ? backoff_ : Millis(0));
   out_of_reach_ = true;
   why_ = "the store cannot be reached: " + connected.error();
-  retry_at_ = MonotonicClock::now() + with_jitter(backoff_);
+  retry_at_ = MonotonicClock::now() + sql_server::with_jitter(backoff_);
   co_return false;
 }
 

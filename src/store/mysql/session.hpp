@@ -44,6 +44,11 @@ bool is_contention(unsigned code) noexcept;
 
 class Session {
  public:
+  using Address = Url;
+  using Server = ServerInUse;
+  static std::uint64_t turn_of(const ServerInUse& in_use) { return in_use.turn(); }
+  static void doubt(ServerInUse& in_use) { in_use.doubt(); }
+
   explicit Session(const Url& url) : url_(url) {}
   ~Session() { close(); }
   Session(const Session&) = delete;
@@ -62,6 +67,7 @@ class Session {
   /// The server has said nothing since the last answer: it has not ended the session.
   bool is_still_there() const noexcept;
   bool is_in_transaction() const noexcept;
+  bool may_be_kept() const noexcept { return is_open() && !is_in_transaction(); }
   /// It leads to the server in use. An open transaction of another one must not commit.
   bool is_current() const { return in_use_ != nullptr && in_use_->turn() == turn_; }
   /// Null: not open.

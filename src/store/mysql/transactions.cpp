@@ -5,6 +5,7 @@
 #include "store/mysql/failures.hpp"
 #include "store/mysql/internal_statements.hpp"
 #include "store/mysql/service_sql.hpp"
+#include "store/sql_server/contention.hpp"
 
 #include <idem/assert.hpp>
 #include <idem/crash_point.hpp>
@@ -19,14 +20,9 @@ namespace idem::mysql {
 namespace {
 
 using How = TransactionEnd::How;
-
-bool is_own_step(const StoreCall& call, const Admission& admission) {
-  const auto is_own = [&](const auto* verb) {
-    return verb != nullptr && verb->id == admission.id && verb->attempt == admission.attempt;
-  };
-  return is_own(std::get_if<Complete>(&call)) || is_own(std::get_if<Advance>(&call)) ||
-         is_own(std::get_if<MarkUnknown>(&call));
-}
+using sql_server::Contention;
+using sql_server::is_own_step;
+using Sessions = sql_server::Sessions<Session>;
 
 /// A transaction's end, and whether the database gave another one the precedence.
 struct Ended {
@@ -120,28 +116,6 @@ Ended perform(Session& session, InTransaction& what, const Admission& admission,
   }
   return conclude(session, transaction, admission, step);
 }
-
-/// Counts how often a work has given way, and decides whether it runs again.
-class Contention {
- public:
-  bool is_worth_another_try() {
-    const bool is_late = MonotonicClock::now() - since_ >= limits::transaction_retries_max;
-    return ++tries_ < limits::transaction_tries_max && !is_late;
-  }
-  /// Longer each time, with jitter.
-  void pause() {
-    std::this_thread::sleep_for(with_jitter(pause_));
-    pause_ *= 2;
-  }
-  std::string at_the_last_try(const std::string& why) const {
-    return std::string(why) + ", at the last of " + std::to_string(tries_) + " tries";
-  }
-
- private:
-  MonotonicTime since_ = MonotonicClock::now();
-  Millis pause_ = limits::transaction_retry_first;
-  int tries_ = 0;
-};
 
 /// One call of run(): the tries of one work.
 class Run {

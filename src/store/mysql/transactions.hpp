@@ -1,7 +1,7 @@
 #pragma once
 
 #include "store/mysql/service_transaction.hpp"
-#include "store/mysql/sessions.hpp"
+#include "store/sql_server/sessions.hpp"
 
 #include <idem/transaction.hpp>
 

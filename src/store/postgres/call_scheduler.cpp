@@ -1,9 +1,10 @@
 #include "store/postgres/call_scheduler.hpp"
 
 #include "core/record/which_store.hpp"
-#include "store/postgres/backoff.hpp"
+#include "store/postgres/failures.hpp"
 #include "store/postgres/lock_holders.hpp"
 #include "store/postgres/put_record.hpp"
+#include "store/sql_server/backoff.hpp"
 #include "store/verb_traits.hpp"
 
 #include <idem/crash_point.hpp>
@@ -259,10 +260,10 @@ Task<bool> CallScheduler::reach(Worker& worker) {
     co_return true;
   }
   connection.close();
-  backoff_ = next_backoff(out_of_reach_ ? backoff_ : Millis(0));
+  backoff_ = sql_server::next_backoff(out_of_reach_ ? backoff_ : Millis(0));
   out_of_reach_ = true;
   why_out_of_reach_ = "the store cannot be reached: " + connected.error();
-  retry_at_ = MonotonicClock::now() + with_jitter(backoff_);
+  retry_at_ = MonotonicClock::now() + sql_server::with_jitter(backoff_);
   co_return false;
 }
 

@@ -1,7 +1,7 @@
 #include "store/postgres/service_transaction.hpp"
 
 #include "store/named_values.hpp"
-#include "store/postgres/backoff.hpp"
+#include "store/postgres/failures.hpp"
 #include "store/postgres/internal_statements.hpp"
 #include "store/postgres/libpq.hpp"
 #include "store/postgres/one_record.hpp"

@@ -121,6 +121,7 @@ std::expected<void, std::string> Session::open(const Uuid& store_id, Lineage& li
   if (!is_open()) return std::unexpected(failure_text(history.error()));
   const ServerHistory its = history_of(history, fence_in(*which));
   if (auto behind = lineage.why_refused(its, known)) return refused(std::move(*behind));
+  lineage_ = &lineage;
   timeline_ = its.timeline;
   // A pooler invents process ids, because it moves sessions between servers.
   const QueryResult pid =

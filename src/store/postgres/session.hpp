@@ -12,6 +12,12 @@ namespace idem::postgres {
 /// A blocking connection for one thread at a time, without a loop. All its waits have an end.
 class Session {
  public:
+  using Address = std::string;
+  using Server = Lineage;
+  static std::int64_t turn_of(const Lineage& lineage) { return lineage.timeline(); }
+  /// The scheduler's own connections find out.
+  static void doubt(Lineage&) noexcept {}
+
   explicit Session(std::string uri) : uri_(std::move(uri)) {}
   ~Session() { close(); }
   Session(const Session&) = delete;
@@ -21,8 +27,10 @@ class Session {
   /// the store `store_id` with everything that `lineage` knows. The error is for people; nothing is
   /// open then.
   std::expected<void, std::string> open(const Uuid& store_id, Lineage& lineage);
-  /// The server's at opening; 0: not known.
-  std::int64_t timeline() const noexcept { return timeline_; }
+  /// False: the store has met a server that was promoted later.
+  bool is_current() const {
+    return timeline_ == 0 || (lineage_ != nullptr && timeline_ >= lineage_->timeline());
+  }
 
   /// As Connection::ask().
   QueryResult ask(std::string_view sql, const Params& params, Millis patience) {
@@ -55,6 +63,7 @@ class Session {
 
   bool is_open() const noexcept { return connection_ != nullptr; }
   bool is_idle() const noexcept;
+  bool may_be_kept() const noexcept { return is_idle(); }
   /// In a transaction, of which no statement failed.
   bool is_in_transaction() const noexcept;
   bool is_in_failed_transaction() const noexcept;
@@ -87,7 +96,8 @@ class Session {
   std::string uri_;
   pg_conn* connection_ = nullptr;
   MonotonicTime deadline_{};
-  std::int64_t timeline_ = 0;
+  const Lineage* lineage_ = nullptr;
+  std::int64_t timeline_ = 0;  ///< The server's at opening; 0: not known.
   Prepared prepared_;
   bool is_direct_ = false;  ///< Connected to the server itself, not to a pooler.
   bool is_trusted_ = true;

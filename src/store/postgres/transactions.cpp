@@ -2,11 +2,12 @@
 
 #include "core/transitions/verb_check.hpp"
 #include "store/named_values.hpp"
-#include "store/postgres/backoff.hpp"
+#include "store/postgres/failures.hpp"
 #include "store/postgres/internal_statements.hpp"
 #include "store/postgres/param_names.hpp"
 #include "store/postgres/service_transaction.hpp"
 #include "store/postgres/sql_values.hpp"
+#include "store/sql_server/contention.hpp"
 
 #include <idem/assert.hpp>
 #include <idem/crash_point.hpp>
@@ -19,14 +20,8 @@ namespace idem::postgres {
 namespace {
 
 using How = TransactionEnd::How;
-
-bool is_own_step(const StoreCall& call, const Admission& admission) {
-  const auto is_own = [&](const auto* verb) {
-    return verb != nullptr && verb->id == admission.id && verb->attempt == admission.attempt;
-  };
-  return is_own(std::get_if<Complete>(&call)) || is_own(std::get_if<Advance>(&call)) ||
-         is_own(std::get_if<MarkUnknown>(&call));
-}
+using sql_server::Contention;
+using sql_server::is_own_step;
 
 /// Rolls back after the work; `why` is the reason.
 TransactionEnd undo(Session& session, const PgTransaction& transaction, const Admission& admission,
@@ -131,28 +126,6 @@ bool gave_way(const TransactionEnd& end) {
   const bool is_gone = end.how == How::unavailable || end.how == How::rolled_back;
   return is_gone && !end.rows_may_be_committed && is_contention(end.sqlstate);
 }
-
-/// Counts how often a work has given way, and decides whether it runs again.
-class Contention {
- public:
-  bool is_worth_another_try() {
-    const bool is_late = MonotonicClock::now() - since_ >= limits::transaction_retries_max;
-    return ++tries_ < limits::transaction_tries_max && !is_late;
-  }
-  /// Longer each time, with jitter.
-  void pause() {
-    std::this_thread::sleep_for(with_jitter(pause_));
-    pause_ *= 2;
-  }
-  std::string at_the_last_try(const std::string& why) const {
-    return std::string(why) + ", at the last of " + std::to_string(tries_) + " tries";
-  }
-
- private:
-  MonotonicTime since_ = MonotonicClock::now();
-  Millis pause_ = limits::transaction_retry_first;
-  int tries_ = 0;
-};
 
 }  // namespace
 

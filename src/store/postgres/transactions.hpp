@@ -1,8 +1,9 @@
 #pragma once
 
 #include "store/postgres/service_transaction.hpp"
-#include "store/postgres/sessions.hpp"
+#include "store/postgres/session.hpp"
 #include "store/postgres/statements.hpp"
+#include "store/sql_server/sessions.hpp"
 
 #include <idem/transaction.hpp>
 
@@ -41,7 +42,7 @@ class PgTransactions final : public Transactions {
   std::expected<SqlRows, std::string> ask_alone(std::string_view sql,
                                                 std::span<const SqlValue> values);
 
-  Sessions sessions_;
+  sql_server::Sessions<Session> sessions_;
   Committed committed_;
 };
 

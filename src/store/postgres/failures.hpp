@@ -4,15 +4,10 @@
 
 #include <string_view>
 
-/// Pauses between tries to reach a server, and the errors that are worth another try.
+/// What a failure of a statement means for the calls that it carried.
 namespace idem::postgres {
 
 struct Failure;
-
-/// From half of `length` to all of it, so that nodes do not come back at the same time.
-Millis with_jitter(Millis length);
-/// The pause after one of `before`; 0: the first.
-Millis next_backoff(Millis before);
 
 /// Lost a race against another transaction, and was rolled back: worth another try.
 bool is_race(const Failure& failure);

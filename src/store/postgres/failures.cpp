@@ -1,11 +1,8 @@
-#include "store/postgres/backoff.hpp"
+#include "store/postgres/failures.hpp"
 
 #include "store/postgres/connection.hpp"
 
-#include <idem/limits.hpp>
-
 #include <algorithm>
-#include <random>
 
 namespace idem::postgres {
 namespace {
@@ -17,15 +14,6 @@ bool is_of(const Failure& failure, std::initializer_list<std::string_view> class
 }
 
 }  // namespace
-
-Millis with_jitter(Millis length) {
-  thread_local std::minstd_rand random{std::random_device{}()};
-  return length / 2 + Millis(random() % static_cast<unsigned>(length.count() / 2 + 1));
-}
-
-Millis next_backoff(Millis before) {
-  return std::clamp<Millis>(before * 2, limits::store_reconnect_min, limits::store_reconnect_max);
-}
 
 // 23514: the table of an answer's day was made meanwhile. 23505: a transaction without the key's
 // lock made it.
