@@ -43,7 +43,7 @@ inline const std::map<std::string, std::vector<std::string>> allowed{
      {"idem/", "core/", "connect/", "loop/", "store/", "mysql.h", "mysqld_error.h", "errmsg.h",
       "boost/crc.hpp", "fmt/"}},
     {"src/store/on_loop", {"idem/", "core/", "loop/", "store/"}},
-    {"src/store/sql_server", {"idem/", "core/", "store/"}},
+    {"src/store/sql_server", {"idem/", "core/", "loop/", "store/"}},
     {"src/store/compare_and_set", {"idem/", "core/", "loop/", "store/"}},
     {"src/store/redis", {"idem/", "core/", "loop/", "store/", "boost/asio", "openssl/", "fmt/"}},
     {"src/store/dynamodb",

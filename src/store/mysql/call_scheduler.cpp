@@ -8,6 +8,8 @@
 #include <idem/health_limits.hpp>
 #include <idem/limits.hpp>
 
+#include <mysql.h>
+
 #include <algorithm>
 
 namespace idem::mysql {
@@ -105,6 +107,8 @@ void CallScheduler::wake_all() {
   for (auto& worker : workers_) wake(*worker);
 }
 
+void CallScheduler::end_thread() noexcept { mysql_thread_end(); }
+
 void CallScheduler::close(std::function<void()> done) {
   closed_ = std::move(done);
   if (poller_) poller_->stop();
@@ -128,8 +132,8 @@ void CallScheduler::end_if_idle() {
 }
 
 void CallScheduler::tick(MonotonicTime now) {
-  const auto is_due = [&](const Later& one) { return one.due <= now; };
-  for (Later& one : later_) {
+  const auto is_due = [&](const sql_server::Later& one) { return one.due <= now; };
+  for (sql_server::Later& one : later_) {
     if (is_due(one)) lanes_.add(std::move(one.waiting));
   }
   std::erase_if(later_, is_due);

@@ -38,6 +38,8 @@ class CallScheduler final : Timed {
 
   /// Finishes the waiting calls, then calls `done`.
   void close(std::function<void()> done);
+  /// The client library keeps something for each thread.
+  static void end_thread() noexcept;
 
  private:
   struct Worker {
@@ -46,11 +48,6 @@ class CallScheduler final : Timed {
     Link link;
     std::optional<Resumption<bool>> parked{};
   };
-  struct Later {
-    MonotonicTime due;
-    Waiting waiting;
-  };
-
   void tick(MonotonicTime now) override;
   Task<void> serve(Worker& worker);
   Task<void> park(Worker& worker);
@@ -80,7 +77,7 @@ class CallScheduler final : Timed {
   ChangeNotifier& changes_;
   Servers servers_;
   Lanes lanes_;
-  std::vector<Later> later_;
+  std::vector<sql_server::Later> later_;
   std::vector<std::unique_ptr<Worker>> workers_;
   std::optional<ChangePoller> poller_;
 

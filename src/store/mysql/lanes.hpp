@@ -1,5 +1,7 @@
 #pragma once
 
+#include "store/sql_server/waiting.hpp"
+
 #include <idem/record.hpp>
 #include <idem/store.hpp>
 
@@ -11,16 +13,7 @@
 /// The calls that wait for a connection. On the loop's thread only.
 namespace idem::mysql {
 
-struct Waiting {
-  StoreCall call;
-  StoreCompletion done;
-  MonotonicTime since;
-  /// It was sent once, and the connection was lost before the reply.
-  bool in_doubt = false;
-  /// A batch with it was refused, or waited for a lock: it is sent alone, so that it fails or holds
-  /// up no other call.
-  bool alone = false;
-};
+using sql_server::Waiting;
 
 /// `records`: steps over named records, many in one transaction. `finds`: many in one statement.
 /// `others`: each on its own.

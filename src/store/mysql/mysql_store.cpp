@@ -1,88 +1,35 @@
 #include "store/mysql/mysql_store.hpp"
 
-#include "core/threads/no_waiting.hpp"
-#include "core/transitions/verb_check.hpp"
-#include "store/call_queue.hpp"
-#include "store/change_notifier.hpp"
 #include "store/mysql/call_scheduler.hpp"
 #include "store/mysql/transactions.hpp"
-#include "store/verb_traits.hpp"
-
-#include <idem/limits.hpp>
-#include <idem/store_wait.hpp>
+#include "store/sql_server/server_store.hpp"
 
 #include <mysql.h>
 
 #include <future>
 #include <mutex>
-#include <thread>
 
 namespace idem {
 namespace {
 
 using mysql::CallScheduler;
 using mysql::Url;
-using mysql::Waiting;
 
-class MysqlStore final : public Store {
+class MysqlStore final : public sql_server::ServerStore<CallScheduler> {
  public:
-  explicit MysqlStore(const Url& url) : url_(url), scheduler_(loop_, url, changes_) {}
-
-  ~MysqlStore() override {
-    if (!thread_.joinable()) return;
-    loop_.post([this] { scheduler_.close([this] { loop_.stop(); }); });
-    about_to_wait();
-    thread_.join();
-  }
-
-  std::expected<void, StoreError> open(const IdentitySettings& settings,
-                                       const MysqlOptions& options) {
-    thread_ = std::jthread([this] {
-      const NoWaiting own_thread(is_store_thread);
-      loop_.run("idem-store");
-      mysql_thread_end();
-    });
-    auto promise = std::make_shared<CallScheduler::Opening::element_type>();
-    auto opened = promise->get_future();
-    loop_.post([this, settings, options, promise = std::move(promise)] {
-      loop_.spawn(scheduler_.open(settings, options, promise));
-    });
-    about_to_wait();
-    auto identity = opened.get();
-    if (!identity) {
-      return std::unexpected(StoreError{StoreError::Code::refused, std::move(identity.error())});
-    }
-    identity_ = std::move(*identity);
-    transactions_ = mysql::make_mysql_transactions(
-        {.url = url_,
-         .store_id = scheduler_.store_id(),
-         .in_use = scheduler_.in_use(),
-         .ask = [this](StoreCall call) { return ask_and_block(std::move(call)); },
-         .committed = [this](const StoreCall& call,
-                             const StoreResult& result) { note_committed(call, result); }});
-    return {};
-  }
-
-  void call(StoreCall what, StoreCompletion done) override {
-    bool wake = false;
-    {
-      const std::lock_guard lock(mutex_);
-      wake = incoming_.empty();
-      incoming_.push_back({std::move(what), std::move(done), MonotonicClock::now()});
-    }
-    if (wake) loop_.post([this] { take(); });
-  }
-
-  // On the store's thread, which polls the awaited records.
-  void watch(std::shared_ptr<Watcher> watcher) override {
-    loop_.post([this, watcher = std::move(watcher)] { changes_.watch(watcher); });
-  }
-
-  const Identity& identity() const noexcept override { return identity_; }
-  std::size_t lifecycle_slice() const noexcept override { return limits::lifecycle_slice_sql; }
-  Transactions* transactions() noexcept override { return transactions_.get(); }
+  explicit MysqlStore(const Url& url) : ServerStore(url), url_(url) {}
 
  private:
+  std::unique_ptr<Transactions> make_transactions() override {
+    return mysql::make_mysql_transactions(
+        {.url = url_,
+         .store_id = scheduler().store_id(),
+         .in_use = scheduler().in_use(),
+         .ask = [this](StoreCall call) { return ask_and_block(std::move(call)); },
+         .committed = [this](const StoreCall& call,
+                             const StoreResult& result) { committed(call, result); }});
+  }
+
   /// For a caller's thread.
   StoreResult ask_and_block(StoreCall what) {
     auto promise = std::make_shared<std::promise<StoreResult>>();
@@ -92,44 +39,15 @@ class MysqlStore final : public Store {
     return answer.get();
   }
 
-  // The store's thread notifies waiters, as for its own calls.
-  void note_committed(const StoreCall& what, const StoreResult& result) {
+  void committed(const StoreCall& what, const StoreResult& result) {
     mysql::CallResult noted{result};
     const auto* const outcome = result ? std::get_if<ReserveOutcome>(&*result) : nullptr;
     const auto* const execute = outcome != nullptr ? std::get_if<Execute>(outcome) : nullptr;
     noted.ended_lease = execute != nullptr && execute->ended_lease;
-    loop_.post([this, what, noted = std::move(noted)] { scheduler_.note_result(what, noted); });
-  }
-
-  void take() {
-    {
-      const std::lock_guard lock(mutex_);
-      taken_.swap(incoming_);
-    }
-    for (Waiting& waiting : taken_) {
-      if (auto bad = what_is_wrong(waiting.call)) {
-        waiting.done(std::unexpected(StoreError{StoreError::Code::refused, std::move(*bad)}));
-      } else if (scheduler_.waiting() >= limits::store_queue_max &&
-                 traits_of(waiting.call).is_new_work) {
-        waiting.done(queue_is_full());
-      } else {
-        scheduler_.add(std::move(waiting));
-      }
-    }
-    taken_.clear();
-    scheduler_.wake_all();
+    note_committed(what, std::move(noted));
   }
 
   const Url url_;
-  Identity identity_;
-  ChangeNotifier changes_;
-  std::mutex mutex_;
-  std::vector<Waiting> incoming_;
-  std::vector<Waiting> taken_;  ///< Of the loop's thread only.
-  Loop loop_;
-  CallScheduler scheduler_;
-  std::unique_ptr<Transactions> transactions_;
-  std::jthread thread_;
 };
 
 /// The library's own set-up is not safe from several threads.

@@ -9,13 +9,7 @@
 /// The steps of calls in one transaction.
 namespace idem::mysql {
 
-/// The result of one call.
-struct CallResult {
-  StoreResult result;
-  /// Another transaction has the record, and the result only says so.
-  bool held = false;
-  bool ended_lease = false;  ///< A reserve that met an expired lease and ended it.
-};
+using sql_server::CallResult;
 
 /// Why a transaction came to nothing.
 struct Undone {

@@ -134,7 +134,7 @@ void CallScheduler::add(Waiting waiting) {
   lanes_.add(std::move(waiting));
 }
 
-void CallScheduler::note_result(const StoreCall& call, CallResult result) {
+void CallScheduler::note_result(const StoreCall& call, const CallResult& result) {
   if (const auto* reserve = std::get_if<Reserve>(&call)) days_.expect(reserve->retention);
   if (result.ended_lease) ++leases_ended_;
   lineage_->note(result.result);
@@ -177,9 +177,9 @@ void CallScheduler::end_if_idle() {
 }
 
 void CallScheduler::tick(MonotonicTime now) {
-  const auto is_due = [&](const Later& one) { return one.due <= now; };
+  const auto is_due = [&](const sql_server::Later& one) { return one.due <= now; };
   if (std::ranges::any_of(later_, is_due)) {
-    for (Later& one : later_) {
+    for (sql_server::Later& one : later_) {
       if (is_due(one)) lanes_.add(std::move(one.waiting));
     }
     std::erase_if(later_, is_due);

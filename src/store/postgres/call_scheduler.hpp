@@ -29,13 +29,14 @@ class CallScheduler final : Timed {
   std::size_t waiting() const noexcept { return lanes_.size() + later_.size(); }
   void wake_all();
   /// The result of a call in a caller's own transaction, which is committed.
-  void note_result(const StoreCall& call, CallResult result);
+  void note_result(const StoreCall& call, const CallResult& result);
   /// Valid once it is open.
   const Uuid& store_id() const noexcept { return store_id_; }
   const std::shared_ptr<Lineage>& lineage() const noexcept { return lineage_; }
 
   /// Finishes the waiting calls, then calls `done`.
   void close(std::function<void()> done);
+  static void end_thread() noexcept {}
 
  private:
   struct Worker {
@@ -46,11 +47,6 @@ class CallScheduler final : Timed {
     std::uint64_t compared = 0;  ///< `doubts_` when its store was compared last.
     std::optional<Resumption<bool>> parked{};
   };
-  struct Later {
-    MonotonicTime due;
-    Waiting waiting;
-  };
-
   void tick(MonotonicTime now) override;
   Task<void> serve(Worker& worker);
   Task<void> park(Worker& worker);
@@ -77,7 +73,7 @@ class CallScheduler final : Timed {
   std::string uri_;
   ChangeNotifier& changes_;
   Lanes lanes_;
-  std::vector<Later> later_;
+  std::vector<sql_server::Later> later_;
   std::vector<std::unique_ptr<Worker>> workers_;
   Days days_;
   std::optional<ChangePoller> poller_;

@@ -1,5 +1,7 @@
 #pragma once
 
+#include "store/sql_server/waiting.hpp"
+
 #include <idem/record.hpp>
 #include <idem/store.hpp>
 
@@ -9,15 +11,7 @@
 /// The calls that wait for a connection. On the loop's thread only.
 namespace idem::postgres {
 
-struct Waiting {
-  StoreCall call;
-  StoreCompletion done;
-  MonotonicTime since;
-  /// It was sent once, and the connection was lost before the reply.
-  bool in_doubt = false;
-  /// The server refused a batch with it: it is sent alone, so that it fails no other call.
-  bool alone = false;
-};
+using sql_server::Waiting;
 
 /// Calls that one statement can carry share a lane. Reserves and owners' verbs have two, so that no
 /// settling write waits behind new work.

@@ -1,6 +1,7 @@
 #pragma once
 
 #include "store/postgres/connection.hpp"
+#include "store/sql_server/waiting.hpp"
 
 #include <idem/store.hpp>
 
@@ -11,17 +12,11 @@
 /// of its rows.
 namespace idem::postgres {
 
+using sql_server::CallResult;
+
 struct Statement {
   std::string_view sql;
   Params params;
-};
-
-/// The result of one call.
-struct CallResult {
-  StoreResult result;
-  /// Another transaction has the record, and the result only says so.
-  bool held = false;
-  bool ended_lease = false;  ///< A reserve that met an expired lease and ended it.
 };
 
 /// The last four parameters of a reserve.
