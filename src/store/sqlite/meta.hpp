@@ -53,9 +53,9 @@ class Meta {
   bool has_saved_log();
   void put_saved_log(bool is_saved);
 
-  /// The number of the log grows with its first commit and with the last one before it goes into
-  /// the file, and the log keeps the first of its own. So a log belongs to a file if it knows no
-  /// lower number than the file does, and began at most one later.
+  /// The number of the log grows with its first commit and with each one that finds it due to go
+  /// into the file, and the log keeps the first of its own. So a log belongs to a file if it knows
+  /// no lower number than the file does, and began at most one later.
   void begin_log();
   void count_log();
 

@@ -73,14 +73,20 @@ class FileMedium final : public embedded::Medium {
     return lost;
   }
 
-  /// Checkpoints after the commit that found the log large enough and so counted it; a commit for
-  /// the number alone would cost a sync. Only this thread ever does (the WAL-reset bug of SQLite
-  /// 3.40 needs two). Another process that reads the file puts it off for a while.
+  /// Checkpoints once the log has grown enough; only this thread ever does (the WAL-reset bug of
+  /// SQLite 3.40 needs two). Another process that reads the file puts it off for a while.
+  ///
+  /// Most often the commit that found the log large enough has counted it: one for the number alone
+  /// costs a sync. It takes one where reads alone follow, and where a service makes tables, which
+  /// SQLite does not count as changes.
   void tidy() override {
-    if (!is_counted_ || !is_write_back_due()) return;
+    if (!is_write_back_due()) return;
+    const bool may_wait = says_open_ && wal_pages_ <= 2 * limits::sqlite_wal_pages_max;
+    if (!is_counted_ && may_wait) return;
     const auto lock = sqlite::LogLock::for_writing_back(file_.log());
     if (!lock && wal_pages_ <= sqlite::wal_pages_while_read_max) return;
     says_open_ = true;
+    if (!is_counted_) count_log();
     checkpoint(SQLITE_CHECKPOINT_PASSIVE);
   }
 

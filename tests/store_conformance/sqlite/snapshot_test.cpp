@@ -3,6 +3,7 @@
 #include "store/sqlite/log_lock.hpp"
 #include "store/sqlite/sqlite_store.hpp"
 #include "store_conformance/harness.hpp"
+#include "store_conformance/log/runs.hpp"
 
 #include <filesystem>
 
@@ -56,6 +57,43 @@ TEST_F(SqliteSnapshot, the_owner_commits_and_does_not_write_back_while_it_is_rea
   snapshot->reset();
   complete(1);
   EXPECT_GT(database_bytes(), before) << "written back after the reader had gone";
+}
+
+// The file itself has to say that it is open before anyone can miss its log.
+TEST_F(SqliteSnapshot, S22_a_log_that_a_reader_kept_is_written_back_though_only_reads_follow) {
+  complete(3);
+  const std::string killed = folder_.file("killed.db");
+  for (const char* const part : {"", "-wal"}) {
+    std::filesystem::copy_file(path() + part, killed + part);
+  }
+  auto reading = sqlite::LogLock::for_reading(killed + "-wal");
+  ASSERT_TRUE(reading) << reading.error();
+  auto opened = open_sqlite(killed, test_settings(), {.host = clock_.host()});
+  ASSERT_TRUE(opened) << opened.error().detail;
+  store_ = std::move(*opened);
+  complete(1);
+  const std::string before = content_of(killed);
+  {
+    const auto ended = std::move(*reading);
+  }
+  ASSERT_TRUE(ask_and_wait(*store_, Count{}));
+  ASSERT_TRUE(ask_and_wait(*store_, Count{}));  // After the work that followed the first one.
+  EXPECT_NE(content_of(killed), before);
+}
+
+// SQLite does not count a table that is made as a change.
+TEST_F(SqliteSnapshot, S22_tables_that_a_service_makes_let_no_log_grow) {
+  std::uintmax_t largest = 0;
+  for (int round = 0; round < 24; ++round) {
+    const auto made = store_->transactions()->run(
+        round % 2 == 0 ? "CREATE TABLE report AS WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT "
+                         "i + 1 FROM n WHERE i < 1500) SELECT hex(zeroblob(1000)) AS line FROM n"
+                       : "DROP TABLE report",
+        {});
+    ASSERT_TRUE(made) << made.error();
+    largest = std::max(largest, std::filesystem::file_size(path() + "-wal"));
+  }
+  EXPECT_LT(largest, 24U << 20) << "the log is bounded";
 }
 
 TEST_F(SqliteSnapshot, one_that_met_the_new_beginning_of_the_log_is_read_again) {
