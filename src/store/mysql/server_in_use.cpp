@@ -20,9 +20,11 @@ std::uint64_t ServerInUse::turn() const {
   return now_.turn;
 }
 
-bool ServerInUse::go_to(std::size_t host, std::uint64_t seen) {
+bool ServerInUse::go_to(std::size_t host, const Now& seen) {
   const std::lock_guard lock(mutex_);
-  if (now_.turn != seen && host != now_.host) return false;
+  const auto fence_in = [](const Now& one) { return one.known ? one.known->fence : Fence(0); };
+  const bool is_other = host != now_.host;
+  if (is_other && (now_.turn != seen.turn || fence_in(now_) > fence_in(seen))) return false;
   if (host != now_.host || now_.is_left) ++now_.turn;
   now_.host = host;
   now_.is_left = false;

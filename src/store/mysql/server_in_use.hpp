@@ -32,8 +32,9 @@ class ServerInUse {
   Now now() const;
   std::uint64_t turn() const;
 
-  /// To a server that was compared. False: since the turn `seen` the store has gone to another one.
-  bool go_to(std::size_t host, std::uint64_t seen);
+  /// To a server that was compared. False: since `seen` was read, which was before that, the store
+  /// has gone to another one, or an attempt was confirmed that the server may lack.
+  bool go_to(std::size_t host, const Now& seen);
   /// The server of this turn accepts no writes any more: all connections are made anew, to the next
   /// one first.
   void leave(std::uint64_t turn, std::size_t hosts);

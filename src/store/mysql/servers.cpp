@@ -26,7 +26,7 @@ Task<std::expected<Opened, std::string>> Servers::open(Link& link, IdentitySetti
     if (opened) {
       store_id_ = opened->store_id;
       link.server = opened->server;
-      (void)in_use_->go_to(host, in_use_->turn());
+      (void)in_use_->go_to(host, in_use_->now());
       link.turn = in_use_->turn();
       link.compared = doubts_;
       co_return std::move(*opened);
@@ -50,16 +50,18 @@ Task<std::expected<void, std::string>> Servers::connect(Link& link) {
     auto connecting = link.connection.open(url_.hosts[host], limits::store_connect_max);
     connected = co_await std::move(connecting);
     if (!connected) continue;
+    seen.known = in_use_->now().known;
     auto comparing = compare(link);
     connected = co_await std::move(comparing);
-    if (connected && in_use_->go_to(host, seen.turn)) {
+    if (connected && in_use_->go_to(host, seen)) {
       link.turn = in_use_->turn();
       co_return connected;
     }
     link.connection.close();
     if (!connected) continue;
+    connected = std::unexpected("meanwhile an attempt was confirmed on the server in use");
+    if (in_use_->turn() == seen.turn) continue;
     // Another connection has gone elsewhere meanwhile, and this one follows it.
-    connected = std::unexpected("the store has gone to another server");
     seen = in_use_->now();
     tried = 0;
   }

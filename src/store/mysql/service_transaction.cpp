@@ -75,13 +75,14 @@ TransactionEnd superseded(const OwnerReply& reply) {
   return end;
 }
 
-/// A session that another server, or another store, has to take the place of is closed.
-bool leads_elsewhere(Session& session, const SessionFailure& failure) {
-  const Failure of_server{failure.code};
-  if (failure.is_lost()) return false;
-  if (!is_other_server(of_server) && !may_be_another_store(of_server)) return false;
-  session.close();
-  return is_other_server(of_server);
+bool is_of_a_replica(const SessionFailure& failure) {
+  return !failure.is_lost() && is_other_server(Failure{failure.code});
+}
+
+/// Another server, or another store, has to take the place of the session.
+bool leads_elsewhere(const SessionFailure& failure) {
+  return is_of_a_replica(failure) ||
+         (!failure.is_lost() && may_be_another_store(Failure{failure.code}));
 }
 
 NotAdmitted not_admitted(Session& session, const RecordId& id, const SessionFailure& failure) {
@@ -89,7 +90,8 @@ NotAdmitted not_admitted(Session& session, const RecordId& id, const SessionFail
   if (is_damaged(failure)) none.end.damaged = id;
   // A lost session left nothing, because no COMMIT was sent; another one may succeed.
   none.is_race = failure.is_lost() || is_contention(failure.code);
-  none.is_race |= leads_elsewhere(session, failure);
+  none.is_race |= is_of_a_replica(failure);
+  if (leads_elsewhere(failure)) session.close();
   roll_back(session);
   return none;
 }
@@ -319,9 +321,10 @@ Settled settle_and_commit(Session& session, const Admission& admission, const St
     session.close();
     return {ended(How::in_doubt, failure_text(failure))};
   }
-  const bool is_passing = is_contention(failure.code) || leads_elsewhere(session, failure);
+  const bool is_passing = is_contention(failure.code) || is_of_a_replica(failure);
   Settled settled{ended(is_passing ? How::unavailable : How::rolled_back, failure_text(failure),
                         failure.sqlstate)};
+  settled.leads_elsewhere = leads_elsewhere(failure);
   if (is_damaged(failure)) settled.end.damaged = admission.id;
   return settled;
 }

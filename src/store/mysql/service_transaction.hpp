@@ -99,6 +99,8 @@ struct Settled {
   TransactionEnd end;
   /// The work ended the transaction itself.
   bool is_another_transaction = false;
+  /// Another server or store takes the session's place, once it has proven that nothing is left.
+  bool leads_elsewhere = false;
 };
 Settled settle_and_commit(Session& session, const Admission& admission, const StoreCall& step,
                           bool is_marked);

@@ -90,6 +90,7 @@ Ended conclude(Session& session, MysqlTransaction& transaction, const Admission&
     if (settled.end.how == How::in_doubt) return {std::move(settled.end)};
     const bool gave_way = settled.end.how == How::unavailable;
     auto end = undone(settled.end.how, std::move(settled.end.why), std::move(settled.end.sqlstate));
+    if (settled.leads_elsewhere) session.close();
     end.damaged = settled.end.damaged;
     if (!end.rows_may_be_committed) end.reply = settled.end.reply;
     return {std::move(end), gave_way};
@@ -198,6 +199,8 @@ class Run {
     if (reserved) done.end.reserved = reserved;
     if (granted_) done.end.reserved = ReserveOutcome(*granted_);
     if (done.end.how == How::committed) {
+      // At once: a server that lacks it must not come into use.
+      store_.in_use->note(admitted->id, admitted->attempt.fence);
       if (reserved) store_.committed(StoreCall(*what_.reserve), StoreReply(*reserved));
       store_.committed(*step, StoreReply(done.end.reply));
     }
