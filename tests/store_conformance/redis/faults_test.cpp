@@ -84,7 +84,7 @@ TEST(RedisFaults, S04_a_step_that_comes_late_is_made_for_the_moment_in_which_it_
   EXPECT_GT(std::get<InProgress>(*other).lease_remaining, 1s);
 }
 
-// The time for tries counted from the begin of the call, so that a slow first write left none.
+// The time for tries counted from the start of the call, so that a slow first write left none.
 // The answer was at hand, and the error said that other writers keep changing the record.
 TEST(RedisFaults, S04_a_duplicate_whose_first_write_is_slow_gets_its_answer) {
   const RedisServer server;
