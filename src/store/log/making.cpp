@@ -26,6 +26,7 @@ namespace fs = std::filesystem;
 /// cut off from one that lost a part.
 constexpr const char* mark_name = "unfinished";
 constexpr std::string_view progress_name = "mark";
+constexpr std::string_view progress_part_name = "mark.part";  ///< While it is written.
 constexpr std::array<std::string_view, 5> parts{"index", "commits", "records", "ids",
                                                 progress_name};
 /// At the root of an ext4 file system.
@@ -37,7 +38,7 @@ std::string mark_of(const std::string& path) { return path + "/" + mark_name; }
 /// the index. A mark of progress alone is nothing to lose.
 bool is_left_by_a_making(const fs::path& part) {
   const std::string name = part.filename().string();
-  if (name == progress_name) return true;
+  if (name == progress_name || name == progress_part_name) return true;
   std::error_code code;
   const auto inner = names_in(part, code);
   if (code) return false;
@@ -51,8 +52,9 @@ bool is_left_by_a_making(const fs::path& part) {
 std::optional<std::string> first_of_others(const fs::path& path,
                                            const std::vector<std::string>& names) {
   for (const std::string& name : names) {
-    if (std::ranges::find(parts, name) == parts.end() || !is_left_by_a_making(path / name))
-      return name;
+    const bool is_a_part =
+        std::ranges::find(parts, name) != parts.end() || name == progress_part_name;
+    if (!is_a_part || !is_left_by_a_making(path / name)) return name;
   }
   return std::nullopt;
 }

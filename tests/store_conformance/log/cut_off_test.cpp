@@ -42,6 +42,7 @@ TEST_F(LogCutOff, a_making_that_was_cut_off_is_made_anew) {
   put_content(path("/index/MANIFEST-000001"), "half");
   put_content(path("/unfinished"), "");
   put_content(path("/commits/format.part"), "half");
+  put_content(path("/mark.part"), "half");
   const auto report = segments::check_store(path(), {});
   ASSERT_FALSE(report);
   EXPECT_NE(report.error().why.find("its making"), std::string::npos) << report.error().why;
@@ -53,6 +54,7 @@ TEST_F(LogCutOff, a_making_that_was_cut_off_is_made_anew) {
   complete(1);
   EXPECT_FALSE(fs::exists(path("/unfinished")));
   EXPECT_FALSE(fs::exists(path("/commits/format.part")));
+  EXPECT_FALSE(fs::exists(path("/mark.part")));
 }
 
 // Someone copied a store into the directory of a start that had failed.
