@@ -88,7 +88,7 @@ TEST_F(StoreCopy, a_chain_of_copies_that_are_killed_loses_and_repeats_nothing) {
   urls.push_back(file_url("embedded", "last"));
   auto gateway = gateway_on(urls.front());
   ASSERT_TRUE(gateway->running());
-  charge_new(*gateway, 200);
+  charge_new(*gateway, 120);
   for (std::size_t hop = 0; hop + 1 < urls.size(); ++hop) {
     const auto& from = urls[hop];
     const auto& to = urls[hop + 1];
