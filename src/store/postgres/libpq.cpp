@@ -11,7 +11,7 @@ namespace {
 
 void ignore_notice(void*, const PGresult*) {}
 
-/// Without the blanks at its end.
+/// libpq ends a message with a newline, and may write several lines.
 std::string on_one_line(std::string text) {
   std::ranges::replace_if(text, [](char c) { return c == '\n' || c == '\t'; }, ' ');
   while (text.ends_with(' ')) text.pop_back();
